@@ -64,9 +64,9 @@ struct config_store {
     enum config_distribution distribution; /* how a key finds its server */
     enum config_hash hash;
     enum config_dialect dialect;
-    uint32_t lanes;              /* connections at the most, per worker and server */
-    uint32_t ops_max;            /* operations waiting at the most, per worker and server */
-    uint64_t item_max;           /* bytes: the server's own -I */
+    uint32_t lanes;    /* connections at the most, per worker and server */
+    uint32_t ops_max;  /* operations waiting at the most, per worker and server */
+    uint64_t item_max; /* bytes: the server's own -I */
     uint32_t connect_timeout_ms;
     uint32_t op_timeout_ms;
 };

@@ -23,11 +23,11 @@ struct watch {
 };
 
 struct loop {
-    int epoll_fd;                          /* the outer epoll (owned) */
-    int64_t now_ms;                        /* monotonic; read once after every wait */
-    bool progress;                         /* a request moved on: pass again before waiting */
-    int ready_count;                       /* events of the last wait */
-    struct epoll_event ready[LOOP_BATCH];  /* events of the last wait */
+    int epoll_fd;                         /* the outer epoll (owned) */
+    int64_t now_ms;                       /* monotonic; read once after every wait */
+    bool progress;                        /* a request moved on: pass again before waiting */
+    int ready_count;                      /* events of the last wait */
+    struct epoll_event ready[LOOP_BATCH]; /* events of the last wait */
 };
 
 /* -1 with errno when there is no epoll to be had. */
@@ -49,8 +49,8 @@ void loop_rewatch(struct loop *loop, struct watch *watch, uint32_t events);
 void loop_unwatch(struct loop *loop, struct watch *watch);
 
 /*
- * Waits until something is ready or DEADLINE_MS (monotonic; CLOCK_NEVER for none) has come; does not
- * wait at all while `progress` is set. Reads the clock.
+ * Waits until something is ready or DEADLINE_MS (monotonic; CLOCK_NEVER for none) has come; does
+ * not wait at all while `progress` is set. Reads the clock.
  */
 void loop_wait(struct loop *loop, int64_t deadline_ms);
 

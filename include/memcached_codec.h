@@ -45,10 +45,10 @@ struct memcached_reply {
     size_t value_len;  /* bytes of the data block; of the item, for a HEAD on meta */
     struct slice tail; /* what must follow the data block, byte for byte (static) */
     uint32_t flags;
-    uint64_t cas;      /* 0: not told */
+    uint64_t cas;       /* 0: not told */
     int64_t ttl_left_s; /* or STORE_TTL_NEVER, STORE_TTL_UNKNOWN */
-    uint64_t number;   /* INCR, DECR */
-    bool close;        /* the server may be out of step, or is leaving: close after this reply */
+    uint64_t number;    /* INCR, DECR */
+    bool close;         /* the server may be out of step, or is leaving: close after this reply */
 };
 
 struct memcached_dialect {
@@ -61,7 +61,8 @@ struct memcached_dialect {
                      char out[MEMCACHED_COMMAND_MAX]);
     /*
      * Reads the beginning of a reply to OP from DATA. Never looks past LEN. Strict: another key,
-     * another opaque, a number out of range, a bare LF, text after the last token: all are nonsense.
+     * another opaque, a number out of range, a bare LF, text after the last token: all are
+     * nonsense.
      */
     enum memcached_parse (*decode)(const struct store_op *op,
                                    const struct memcached_context *context, const char *data,

@@ -2,8 +2,8 @@
 /*
  * ring.h: which server of a memcached store has a key.
  *
- * libmemcached decides, so that kvgate agrees with every other client of the same fleet. The ring is
- * built once and then only read: every worker may ask at the same time.
+ * libmemcached decides, so that kvgate agrees with every other client of the same fleet. The ring
+ * is built once and then only read: every worker may ask at the same time.
  */
 #ifndef KVGATE_RING_H
 #define KVGATE_RING_H

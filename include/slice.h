@@ -19,8 +19,11 @@ struct slice {
 };
 
 /* The slice of a string literal, for code and for initialisers. */
-#define SLICE_LITERAL(text) { (text), sizeof(text) - 1 }
-#define SLICE(text)         ((struct slice)SLICE_LITERAL(text))
+#define SLICE_LITERAL(text)                                                                        \
+    {                                                                                              \
+        (text), sizeof(text) - 1                                                                   \
+    }
+#define SLICE(text) ((struct slice)SLICE_LITERAL(text))
 
 static inline struct slice
 slice_of(const char *ptr, size_t len)

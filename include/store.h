@@ -12,8 +12,8 @@
  *                               done, exactly once per op
  *
  * Rules of an operation:
- *   - The caller owns it, and everything that it points to, and keeps both still from submit until it is
- *     complete. Then the memory is the caller's again.
+ *   - The caller owns it, and everything that it points to, and keeps both still from submit until
+ * it is complete. Then the memory is the caller's again.
  *   - It completes exactly once, on the worker's own thread: either submit returns true, then the
  *     results are in the op and `done` is not called (a store that answers from memory); or submit
  *     returns false, and `done` is called later, never from inside submit.
@@ -22,8 +22,8 @@
  *   - There is no cancel: whoever loses interest lets the op complete into nothing. All ops
  *     have a deadline, so that is soon.
  *
- * STORE_MISS means that the store said so. A store that cannot be reached, is silent or talks nonsense
- * is never a miss.
+ * STORE_MISS means that the store said so. A store that cannot be reached, is silent or talks
+ * nonsense is never a miss.
  */
 #ifndef KVGATE_STORE_H
 #define KVGATE_STORE_H
@@ -84,26 +84,26 @@ enum store_status {
 struct store_op {
     /* in: the caller fills this in before submit (see store_op_init) */
     enum store_verb verb;
-    struct slice key;    /* (ref) 1..STORE_KEY_MAX bytes, none of them <= 0x20 or 0x7f */
-    struct slice value;  /* (ref) SET ADD REPLACE CAS APPEND PREPEND */
-    uint32_t flags;      /* SET ADD REPLACE CAS: kept with the value */
-    uint64_t ttl_s;      /* seconds to live, from now; 0: for ever; SET.. TOUCH, INCR that creates */
-    uint64_t cas;        /* CAS: what it must be; DELETE: the same, 0 for any */
-    uint64_t delta;      /* INCR DECR */
-    uint64_t initial;    /* INCR DECR: the value of a counter that is created */
-    bool create;         /* INCR DECR: create a missing counter, in one step */
-    int64_t deadline_ms; /* monotonic; CLOCK_NEVER: the store's own time-out alone */
+    struct slice key;   /* (ref) 1..STORE_KEY_MAX bytes, none of them <= 0x20 or 0x7f */
+    struct slice value; /* (ref) SET ADD REPLACE CAS APPEND PREPEND */
+    uint32_t flags;     /* SET ADD REPLACE CAS: kept with the value */
+    uint64_t ttl_s;     /* seconds to live, from now; 0: for ever; SET.. TOUCH, INCR that creates */
+    uint64_t cas;       /* CAS: what it must be; DELETE: the same, 0 for any */
+    uint64_t delta;     /* INCR DECR */
+    uint64_t initial;   /* INCR DECR: the value of a counter that is created */
+    bool create;        /* INCR DECR: create a missing counter, in one step */
+    int64_t deadline_ms;               /* monotonic; CLOCK_NEVER: the store's own time-out alone */
     void (*done)(struct store_op *op); /* the completion; see the rules above */
     void *arg;                         /* the caller's own */
 
     /* out: valid once complete */
     enum store_status status;
-    struct buffer *data;  /* GET, OK: the value; the caller holds this reference */
-    size_t value_len;     /* GET HEAD, OK: bytes of the value */
-    uint32_t out_flags;   /* GET HEAD, OK */
-    uint64_t out_cas;     /* GET HEAD and, where the store tells, every write; 0: not known */
-    int64_t ttl_left_s;   /* GET HEAD, OK: seconds, STORE_TTL_NEVER or STORE_TTL_UNKNOWN */
-    uint64_t number;      /* INCR DECR, OK: the new value */
+    struct buffer *data; /* GET, OK: the value; the caller holds this reference */
+    size_t value_len;    /* GET HEAD, OK: bytes of the value */
+    uint32_t out_flags;  /* GET HEAD, OK */
+    uint64_t out_cas;    /* GET HEAD and, where the store tells, every write; 0: not known */
+    int64_t ttl_left_s;  /* GET HEAD, OK: seconds, STORE_TTL_NEVER or STORE_TTL_UNKNOWN */
+    uint64_t number;     /* INCR DECR, OK: the new value */
 
     /* private to the store from submit to completion */
     struct store_op *next;   /* (ref) queue link */
@@ -162,7 +162,8 @@ extern const struct store_type store_memcached;
 /* The type that CONFIG asks for. */
 const struct store_type *store_type_of(const struct config_store *config);
 
-/* An op with its inputs empty: no value, no flags, for ever, CLOCK_NEVER; outputs as "not known". */
+/* An op with its inputs empty: no value, no flags, for ever, CLOCK_NEVER; outputs as "not known".
+ */
 void store_op_init(struct store_op *op, enum store_verb verb, struct slice key);
 
 /* True for GET and HEAD: asking twice does no harm. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loop.c: epoll with the two things that it lacks: a deadline in absolute time, and a way to forget a
- * descriptor whose event has already been fetched.
+ * loop.c: epoll with the two things that it lacks: a deadline in absolute time, and a way to forget
+ * a descriptor whose event has already been fetched.
  */
 #include "loop.h"
 

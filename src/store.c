@@ -7,10 +7,10 @@
 #include "clock.h"
 
 static const char *const verb_names[STORE_VERB_COUNT] = {
-    [STORE_GET] = "get",         [STORE_HEAD] = "head",     [STORE_SET] = "set",
-    [STORE_ADD] = "add",         [STORE_REPLACE] = "replace", [STORE_CAS] = "cas",
-    [STORE_APPEND] = "append",   [STORE_PREPEND] = "prepend", [STORE_DELETE] = "delete",
-    [STORE_INCR] = "incr",       [STORE_DECR] = "decr",     [STORE_TOUCH] = "touch",
+    [STORE_GET] = "get",       [STORE_HEAD] = "head",       [STORE_SET] = "set",
+    [STORE_ADD] = "add",       [STORE_REPLACE] = "replace", [STORE_CAS] = "cas",
+    [STORE_APPEND] = "append", [STORE_PREPEND] = "prepend", [STORE_DELETE] = "delete",
+    [STORE_INCR] = "incr",     [STORE_DECR] = "decr",       [STORE_TOUCH] = "touch",
 };
 
 static const char *const status_names[STORE_STATUS_COUNT] = {
