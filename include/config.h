@@ -22,6 +22,8 @@
 #define CONFIG_TEXT_MAX   256 /* bytes of a text directive, with its NUL */
 #define CONFIG_ERROR_MAX  512 /* bytes of an error message, with its NUL */
 
+#define CONFIG_WORKERS_MAX 256 /* threads; more than any machine has cores to feed */
+
 enum config_store_type { CONFIG_STORE_EMBEDDED, CONFIG_STORE_MEMCACHED };
 enum config_sync { CONFIG_SYNC_FULL, CONFIG_SYNC_NONE };
 enum config_distribution { CONFIG_KETAMA, CONFIG_MODULA };
@@ -119,7 +121,7 @@ void config_route_defaults(struct config_route *route, const char *prefix);
 /*
  * Reads FILE into CONFIG. False: ERROR says "FILE:LINE: what is wrong" (the first thing that
  * was), and CONFIG is not to be used. Unknown sections and directives are errors, and so is a
- * directive given twice (but for `listen`, which adds).
+ * directive given twice (but for `listen` and `servers`, which add).
  */
 bool config_load(struct config *config, const char *file, char error[CONFIG_ERROR_MAX]);
 

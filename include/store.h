@@ -110,6 +110,7 @@ struct store_op {
     struct store_op *joined; /* (ref) GETs of the same key that share this one's answer */
     void *home;              /* (ref) the store's handle, for a store with a thread */
     uint32_t opaque;         /* matches a reply to its request */
+    uint64_t stream_end;     /* where its command ends in the connection's stream of bytes */
     bool retried;            /* a read is sent a second time, never a third */
 };
 
