@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "config.h"
-#include "limits.h"
+#include "quota.h"
 #include "reply.h"
 #include "slice.h"
 #include "store.h"
@@ -25,7 +25,7 @@ struct request;
 /* What the requests of one worker share. The worker owns it and fills in all but `spare`. */
 struct request_context {
     const struct config *config;                         /* (ref) */
-    struct limits *limits;                               /* (ref) of all workers */
+    struct quota *quota;                                 /* (ref) of all workers */
     struct loop *loop;                                   /* (ref) the worker's */
     struct store *stores[CONFIG_STORE_MAX];              /* (ref) by config index */
     const struct store_shared *shared[CONFIG_STORE_MAX]; /* (ref) by config index */
@@ -50,7 +50,7 @@ struct request_head {
     struct slice expect;     /* ptr is NULL where the header is not there; so for those below */
     struct slice if_match;
     struct slice if_none_match;
-    enum limits_verdict limits; /* of the connection that it came on */
+    enum quota_verdict quota; /* of the connection that it came on */
 };
 
 /* A body of a refused request, up to this many bytes, is read and dropped to keep the connection.

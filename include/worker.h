@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 #include "config.h"
-#include "limits.h"
+#include "quota.h"
 #include "listener.h"
 #include "store.h"
 
 /* What all workers look at. The server owns all of it, and it outlives them. */
 struct worker_shared {
     const struct config *config;
-    struct limits *limits;
+    struct quota *quota;
     const struct listener *listeners; /* listener_count of them */
     size_t listener_count;
     struct store_shared *const *stores; /* by config index */

@@ -61,7 +61,7 @@ struct connection {
     struct MHD_Connection *mhd;      /* (ref) */
     int fd;                          /* (ref) the socket, libmicrohttpd's */
     bool is_tcp;                     /* TCP_QUICKACK means something */
-    enum limits_verdict limits;      /* whether it is one too many */
+    enum quota_verdict quota;        /* whether it is one too many */
     struct connection_list *list;    /* (ref) idle, receiving or answering */
     struct connection *previous;     /* (ref) on the list: older */
     struct connection *next;         /* (ref) on the list: newer */
@@ -399,7 +399,7 @@ begin(struct connection *c, const char *method, const char *version)
         .method = slice_from_string(method),
         .target = slice_of(c->target, c->target_len),
         .version_1_1 = strcmp(version, MHD_HTTP_VERSION_1_0) != 0,
-        .limits = c->limits,
+        .quota = c->quota,
     };
     bool has_body;
 
@@ -561,7 +561,7 @@ connection_create(struct http *http, struct MHD_Connection *mhd)
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->is_tcp = address != NULL && address->sa_family != AF_UNIX;
-    c->limits = limits_connect(http->context->limits, address);
+    c->quota = quota_connect(http->context->quota, address);
     list_move(c, &http->idle);
     return c;
 }
@@ -571,8 +571,8 @@ connection_destroy(struct connection *c)
 {
     struct http *http = c->http;
 
-    limits_disconnect(
-        http->context->limits,
+    quota_disconnect(
+        http->context->quota,
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
     if (c->linger) {
         int fd = dup(c->fd); /* libmicrohttpd closes its own in a moment */

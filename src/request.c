@@ -40,7 +40,7 @@ struct request {
     struct route_match at; /* route and key; `query` is only valid in request_begin */
     struct buffer *body;   /* what was received (owned); NULL: nothing yet */
     size_t body_max;       /* bytes that are taken */
-    size_t counted;        /* bytes taken from the limits */
+    size_t counted;        /* bytes taken from the quota */
     bool drop_body;        /* the body means nothing to this method */
     size_t dropped;        /* bytes of it so far */
     struct reply reply;    /* valid when DONE; its data is owned */
@@ -85,7 +85,7 @@ put_spare(struct request *request)
     buffer_unref(request->body);
     buffer_unref(request->reply.data);
     if (request->counted > 0) {
-        limits_give(context->limits, request->counted);
+        quota_give(context->quota, request->counted);
     }
     request->next = context->spare;
     context->spare = request;
@@ -330,9 +330,9 @@ prepare(struct request *request, const struct request_head *head)
 
     request->is_head = method == CONFIG_HEAD;
     request->at.route = NULL;
-    if (head->limits != LIMITS_OK) {
-        return head->limits == LIMITS_ADDRESS ? REPLY_TOO_MANY_FROM_ADDRESS
-                                              : REPLY_TOO_MANY_CONNECTIONS;
+    if (head->quota != QUOTA_OK) {
+        return head->quota == QUOTA_ADDRESS ? REPLY_TOO_MANY_FROM_ADDRESS
+                                            : REPLY_TOO_MANY_CONNECTIONS;
     }
     if (refusal != REPLY_ID_COUNT) {
         return refusal;
@@ -368,7 +368,7 @@ request_begin(struct request_context *context, const struct request_head *head)
         refusal = REPLY_TOO_LARGE;
     }
     if (refusal == REPLY_ID_COUNT && !request->drop_body && head->content_length > 0) {
-        if (!limits_take(context->limits, head->content_length)) {
+        if (!quota_take(context->quota, head->content_length)) {
             refusal = REPLY_OVERLOADED;
         } else {
             request->counted = head->content_length;
@@ -401,7 +401,7 @@ grow_body(struct request *request, size_t len)
     while (cap < need) {
         cap *= 2;
     }
-    if (!limits_take(request->context->limits, cap - request->counted)) {
+    if (!quota_take(request->context->quota, cap - request->counted)) {
         return REPLY_OVERLOADED;
     }
     request->counted = cap;
@@ -454,7 +454,7 @@ take_result(struct request *request)
     request->reply.cas = op->out_cas;
     request->reply.ttl_left_s = op->ttl_left_s;
     if (op->data != NULL) {
-        limits_add(request->context->limits, op->value_len);
+        quota_add(request->context->quota, op->value_len);
         request->counted += op->value_len;
     }
     finish(request, reply_from_store(op->verb, op->status));

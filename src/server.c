@@ -14,7 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "limits.h"
+#include "quota.h"
 #include "listener.h"
 #include "log.h"
 #include "store.h"
@@ -22,7 +22,7 @@
 
 struct server {
     const struct config *config; /* (ref) */
-    struct limits limits;
+    struct quota quota;
     struct store_shared *stores[CONFIG_STORE_MAX]; /* (owned) by config index */
     struct listener listeners[CONFIG_LISTEN_MAX];  /* (owned) */
     size_t listener_count;                         /* listeners that are open */
@@ -102,7 +102,7 @@ start_workers(struct server *server, char error[CONFIG_ERROR_MAX])
 {
     server->shared = (struct worker_shared){
         .config = server->config,
-        .limits = &server->limits,
+        .quota = &server->quota,
         .listeners = server->listeners,
         .listener_count = server->listener_count,
         .stores = server->stores,
@@ -119,7 +119,7 @@ start_workers(struct server *server, char error[CONFIG_ERROR_MAX])
 static int
 setup(struct server *server, char error[CONFIG_ERROR_MAX])
 {
-    if (limits_init(&server->limits, server->config) < 0) {
+    if (quota_init(&server->quota, server->config) < 0) {
         snprintf(error, CONFIG_ERROR_MAX, "no memory");
         return -1;
     }
@@ -149,7 +149,7 @@ teardown(struct server *server)
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
     }
-    limits_deinit(&server->limits);
+    quota_deinit(&server->quota);
 }
 
 /* The store behind the first route, for the ready line. */

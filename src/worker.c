@@ -224,7 +224,7 @@ static bool
 open_stores(struct worker *worker)
 {
     worker->context.config = worker->shared->config;
-    worker->context.limits = worker->shared->limits;
+    worker->context.quota = worker->shared->quota;
     worker->context.loop = &worker->loop;
     for (size_t i = 0; i < worker->shared->config->store_count; i++) {
         struct store_shared *shared = worker->shared->stores[i];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * limits.c: counts, and says when it is too much. What the answer is then, request.c and http.c
+ * quota.c: counts, and says when it is too much. What the answer is then, request.c and http.c
  * decide.
  */
-#include "limits.h"
+#include "quota.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -20,46 +20,46 @@ struct peer {
     unsigned char address[16]; /* IPv6, or IPv4 as an IPv4-mapped address */
 };
 
-struct limits_peers {
+struct quota_peers {
     pthread_mutex_t mutex;          /* guards the table */
     struct peer *slots[PEER_SLOTS]; /* by hash of the address (owned) */
 };
 
 int
-limits_init(struct limits *limits, const struct config *config)
+quota_init(struct quota *quota, const struct config *config)
 {
-    limits->config = config;
-    atomic_init(&limits->connections, 0);
-    atomic_init(&limits->bytes, 0);
-    limits->peers = NULL;
+    quota->config = config;
+    atomic_init(&quota->connections, 0);
+    atomic_init(&quota->bytes, 0);
+    quota->peers = NULL;
     if (config->connections_per_address == 0) {
         return 0;
     }
-    limits->peers = calloc(1, sizeof(*limits->peers));
-    if (limits->peers == NULL) {
+    quota->peers = calloc(1, sizeof(*quota->peers));
+    if (quota->peers == NULL) {
         return -1;
     }
-    pthread_mutex_init(&limits->peers->mutex, NULL);
+    pthread_mutex_init(&quota->peers->mutex, NULL);
     return 0;
 }
 
 void
-limits_deinit(struct limits *limits)
+quota_deinit(struct quota *quota)
 {
-    if (limits->peers == NULL) {
+    if (quota->peers == NULL) {
         return;
     }
     for (size_t i = 0; i < PEER_SLOTS; i++) {
-        struct peer *peer = limits->peers->slots[i];
+        struct peer *peer = quota->peers->slots[i];
         while (peer != NULL) {
             struct peer *next = peer->next;
             free(peer);
             peer = next;
         }
     }
-    pthread_mutex_destroy(&limits->peers->mutex);
-    free(limits->peers);
-    limits->peers = NULL;
+    pthread_mutex_destroy(&quota->peers->mutex);
+    free(quota->peers);
+    quota->peers = NULL;
 }
 
 /* False: a unix socket, where everybody is the same. */
@@ -81,7 +81,7 @@ peer_address(const struct sockaddr *address, unsigned char out[16])
 
 /* The link that points to ADDRESS's entry, or the one at which it would be put. */
 static struct peer **
-find_peer(struct limits_peers *peers, const unsigned char address[16])
+find_peer(struct quota_peers *peers, const unsigned char address[16])
 {
     uint32_t hash = 2166136261U;
     struct peer **link;
@@ -99,7 +99,7 @@ find_peer(struct limits_peers *peers, const unsigned char address[16])
 /* One more connection of ADDRESS. Returns how many there are; 0 when there is no memory to count.
  */
 static unsigned
-count_peer(struct limits_peers *peers, const unsigned char address[16])
+count_peer(struct quota_peers *peers, const unsigned char address[16])
 {
     struct peer **link;
     unsigned connections = 0;
@@ -120,7 +120,7 @@ count_peer(struct limits_peers *peers, const unsigned char address[16])
 }
 
 static void
-discount_peer(struct limits_peers *peers, const unsigned char address[16])
+discount_peer(struct quota_peers *peers, const unsigned char address[16])
 {
     struct peer **link;
 
@@ -134,50 +134,50 @@ discount_peer(struct limits_peers *peers, const unsigned char address[16])
     pthread_mutex_unlock(&peers->mutex);
 }
 
-enum limits_verdict
-limits_connect(struct limits *limits, const struct sockaddr *address)
+enum quota_verdict
+quota_connect(struct quota *quota, const struct sockaddr *address)
 {
-    unsigned open = atomic_fetch_add_explicit(&limits->connections, 1, memory_order_relaxed) + 1;
+    unsigned open = atomic_fetch_add_explicit(&quota->connections, 1, memory_order_relaxed) + 1;
     unsigned char peer[16];
 
-    if (limits->peers != NULL && peer_address(address, peer) &&
-        count_peer(limits->peers, peer) > limits->config->connections_per_address) {
-        return LIMITS_ADDRESS;
+    if (quota->peers != NULL && peer_address(address, peer) &&
+        count_peer(quota->peers, peer) > quota->config->connections_per_address) {
+        return QUOTA_ADDRESS;
     }
-    return open > limits->config->connections ? LIMITS_CONNECTIONS : LIMITS_OK;
+    return open > quota->config->connections ? QUOTA_CONNECTIONS : QUOTA_OK;
 }
 
 void
-limits_disconnect(struct limits *limits, const struct sockaddr *address)
+quota_disconnect(struct quota *quota, const struct sockaddr *address)
 {
     unsigned char peer[16];
 
-    atomic_fetch_sub_explicit(&limits->connections, 1, memory_order_relaxed);
-    if (limits->peers != NULL && peer_address(address, peer)) {
-        discount_peer(limits->peers, peer);
+    atomic_fetch_sub_explicit(&quota->connections, 1, memory_order_relaxed);
+    if (quota->peers != NULL && peer_address(address, peer)) {
+        discount_peer(quota->peers, peer);
     }
 }
 
 bool
-limits_take(struct limits *limits, size_t n)
+quota_take(struct quota *quota, size_t n)
 {
-    size_t before = atomic_fetch_add_explicit(&limits->bytes, n, memory_order_relaxed);
+    size_t before = atomic_fetch_add_explicit(&quota->bytes, n, memory_order_relaxed);
 
-    if (n > limits->config->bytes_in_flight || before > limits->config->bytes_in_flight - n) {
-        limits_give(limits, n);
+    if (n > quota->config->bytes_in_flight || before > quota->config->bytes_in_flight - n) {
+        quota_give(quota, n);
         return false;
     }
     return true;
 }
 
 void
-limits_add(struct limits *limits, size_t n)
+quota_add(struct quota *quota, size_t n)
 {
-    atomic_fetch_add_explicit(&limits->bytes, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&quota->bytes, n, memory_order_relaxed);
 }
 
 void
-limits_give(struct limits *limits, size_t n)
+quota_give(struct quota *quota, size_t n)
 {
-    atomic_fetch_sub_explicit(&limits->bytes, n, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&quota->bytes, n, memory_order_relaxed);
 }
