@@ -75,6 +75,7 @@ extern const struct memcached_dialect memcached_meta;
 /*
  * TTL_S seconds from NOW_S as memcached's exptime: as it is up to 30 days, as a date beyond that
  * (memcached reads larger numbers so), never beyond 2^31-1, which is the last date that it knows.
+ * When that date is less than 30 days away, or past, long times are cut to 30 days.
  */
 int64_t memcached_exptime(uint64_t ttl_s, int64_t now_s);
 

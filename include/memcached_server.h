@@ -66,8 +66,7 @@ void memcached_server_expire(struct memcached_server *server);
 /* When memcached_server_expire has something to do, or CLOCK_NEVER. */
 int64_t memcached_server_next_deadline(const struct memcached_server *server);
 
-/* ---- for lanes --------------------------------------------------------------------------------
- */
+/* ---- for lanes ------------------------------------------------------------------------------- */
 
 /* OP, and all that joined it, is complete; DATA (may be NULL) is its value, whose reference moves.
  */

@@ -21,21 +21,16 @@
 #include "http.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <microhttpd.h>
 
 #include "clock.h"
-#include "log.h"
+#include "http_connection.h"
+#include "http_head.h"
 #include "loop.h"
 
 /* libmicrohttpd stops to accept at its own limit; ours must come first, since it has an answer. */
@@ -44,261 +39,14 @@
 /* Passes that a stop spends on connections that the kernel has accepted and we have not. */
 #define QUIESCE_PASSES 64
 
-/* The longest header that answer_raw writes. */
-#define RAW_HEADER_MAX 256
-
-struct connection;
-
-/* Connections in the order in which they came to it: the head has waited longest. */
-struct connection_list {
-    struct connection *head; /* (ref) */
-    struct connection *tail; /* (ref) */
-    size_t count;            /* connections on it */
-};
-
-struct connection {
-    struct http *http;               /* (ref) */
-    struct MHD_Connection *mhd;      /* (ref) */
-    int fd;                          /* (ref) the socket, libmicrohttpd's */
-    bool is_tcp;                     /* TCP_QUICKACK means something */
-    enum quota_verdict quota;        /* whether it is one too many */
-    struct connection_list *list;    /* (ref) idle, receiving or answering */
-    struct connection *previous;     /* (ref) on the list: older */
-    struct connection *next;         /* (ref) on the list: newer */
-    struct connection *touched_next; /* (ref) on http->touched */
-    bool is_touched;                 /* it is on http->touched */
-    int64_t since_ms;                /* when it came to its list */
-    struct request *request; /* the request under way (owned); NULL: none, or no header yet */
-    bool ended;              /* the request was received completely */
-    bool answered;           /* its reply is queued */
-    bool linger;             /* close it slowly: its client may still be writing */
-    size_t swallowed;        /* bytes of body that came after a refusal */
-    char *target;            /* the request target, as it came (owned) */
-    size_t target_len;       /* bytes */
-    size_t target_cap;       /* bytes allocated */
-    const char *target_end;  /* where it ended in libmicrohttpd's memory; only compared */
-};
-
-struct http {
-    struct request_context *context;  /* (ref) */
-    struct lingers *lingers;          /* (ref) */
-    struct MHD_Daemon *daemon;        /* (owned) */
-    int listen_fd;                    /* (ref) */
-    bool stopping;                    /* answers are the last of their connections */
-    struct connection_list idle;      /* no request line yet */
-    struct connection_list receiving; /* a request has begun and not ended */
-    struct connection_list answering; /* a request is complete, its answer not yet sent */
-    struct connection *touched;       /* (ref) those that received something in this pass */
-    struct MHD_Response *fixed[REPLY_ID_COUNT]; /* replies without a value, made when first used */
-    struct MHD_Response *shared;      /* the last value's response, for the rest of the pass */
-    const struct buffer *shared_data; /* its value (ref, compared only) */
-    const char *shared_type;          /* its content type (ref, compared only) */
-};
-
-/* ---- lists ------------------------------------------------------------------------------------
- */
-
-static void
-list_remove(struct connection *c)
-{
-    struct connection_list *list = c->list;
-
-    *(c->previous != NULL ? &c->previous->next : &list->head) = c->next;
-    *(c->next != NULL ? &c->next->previous : &list->tail) = c->previous;
-    list->count--;
-    c->list = NULL;
-}
-
-static void
-list_move(struct connection *c, struct connection_list *list)
-{
-    if (c->list != NULL) {
-        list_remove(c);
-    }
-    c->since_ms = c->http->context->loop->now_ms;
-    c->list = list;
-    c->previous = list->tail;
-    c->next = NULL;
-    *(list->tail != NULL ? &list->tail->next : &list->head) = c;
-    list->tail = c;
-    list->count++;
-}
-
-/* C received something: after the pass it is seen whether its request is complete. */
-static void
-touch(struct connection *c)
-{
-    c->http->context->loop->progress = true;
-    if (!c->is_touched && c->is_tcp) {
-        c->is_touched = true;
-        c->touched_next = c->http->touched;
-        c->http->touched = c;
-    }
-}
-
-/* Acknowledges half-received requests now: the kernel would wait up to 40 ms for something to send.
- */
-static void
-acknowledge_touched(struct http *http)
-{
-    int on = 1;
-
-    while (http->touched != NULL) {
-        struct connection *c = http->touched;
-        http->touched = c->touched_next;
-        c->is_touched = false;
-        if (c->list == &http->receiving) {
-            setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
-        }
-    }
-}
-
-static void
-untouch(struct connection *c)
-{
-    struct connection **link = &c->http->touched;
-
-    if (!c->is_touched) {
-        return;
-    }
-    while (*link != c) {
-        link = &(*link)->touched_next;
-    }
-    *link = c->touched_next;
-    c->is_touched = false;
-}
-
-/* ---- replies ----------------------------------------------------------------------------------
- */
-
-static void
-add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    if (response != NULL && MHD_add_response_header(response, name, value) == MHD_NO) {
-        log_error("no memory for a response header");
-    }
-}
-
-/* A reply without a value. ALLOW is NULL unless it has that header. */
-static struct MHD_Response *
-make_plain(enum reply_id id, const char *allow)
-{
-    char body[REPLY_BODY_MAX];
-    size_t len = reply_body(id, body);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_COPY);
-
-    if (reply_content_type(id) != NULL) {
-        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply_content_type(id));
-    }
-    if (reply_retry_after(id)) {
-        add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-    }
-    if (reply_closes(id)) {
-        add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    }
-    if (allow != NULL) {
-        add_header(response, MHD_HTTP_HEADER_ALLOW, allow);
-    }
-    return response;
-}
-
-static void
-free_value(void *cls)
-{
-    buffer_unref(cls);
-}
-
-/* HEAD: the length is told, the bytes are never asked for. */
-static ssize_t
-no_bytes(void *cls, uint64_t pos, char *buf, size_t max)
-{
-    (void)cls;
-    (void)pos;
-    (void)buf;
-    (void)max;
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static struct MHD_Response *
-make_value(const struct reply *reply)
-{
-    struct MHD_Response *response;
-    char text[32];
-
-    if (reply->data != NULL) {
-        response = MHD_create_response_from_buffer_with_free_callback_cls(
-            reply->value_len, reply->data->data, free_value, buffer_ref(reply->data));
-        if (response == NULL) {
-            buffer_unref(reply->data);
-        }
-    } else {
-        response = MHD_create_response_from_callback(reply->value_len, 1, no_bytes, NULL, NULL);
-    }
-    add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    if (reply->cas != 0) {
-        snprintf(text, sizeof(text), "\"%llu\"", (unsigned long long)reply->cas);
-        add_header(response, MHD_HTTP_HEADER_ETAG, text);
-    }
-    if (reply->ttl_left_s >= 0) {
-        snprintf(text, sizeof(text), "%lld", (long long)reply->ttl_left_s);
-        add_header(response, "KV-TTL", text);
-    }
-    return response;
-}
-
-static void
-forget_shared(struct http *http)
-{
-    if (http->shared != NULL) {
-        MHD_destroy_response(http->shared);
-    }
-    http->shared = NULL;
-    http->shared_data = NULL;
-}
-
-/* GETs that shared one buffer share one response, too. The caller does not own it. */
-static struct MHD_Response *
-value_response(struct http *http, const struct reply *reply)
-{
-    if (http->shared != NULL && reply->data != NULL && http->shared_data == reply->data &&
-        http->shared_type == reply->content_type) {
-        return http->shared;
-    }
-    forget_shared(http);
-    http->shared = make_value(reply);
-    http->shared_data = reply->data;
-    http->shared_type = reply->content_type;
-    return http->shared;
-}
-
-/* The response to REPLY. The caller does not own it. NULL: no memory. */
-static struct MHD_Response *
-response_of(struct http *http, const struct reply *reply)
-{
-    char allow[REPLY_ALLOW_MAX];
-
-    if (reply->id == REPLY_VALUE) {
-        return value_response(http, reply);
-    }
-    if (reply->allow != 0) {
-        forget_shared(http);
-        reply_allow(reply->allow, allow);
-        http->shared = make_plain(reply->id, allow);
-        return http->shared;
-    }
-    if (http->fixed[reply->id] == NULL) {
-        http->fixed[reply->id] = make_plain(reply->id, NULL);
-    }
-    return http->fixed[reply->id];
-}
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* Queues the reply of a request that is done. */
 static enum MHD_Result
 answer(struct connection *c)
 {
     const struct reply *reply = request_reply(c->request);
-    struct MHD_Response *response = response_of(c->http, reply);
+    struct MHD_Response *response = http_replies_get(&c->http->replies, reply);
 
     if (response == NULL) {
         return MHD_NO;
@@ -308,87 +56,12 @@ answer(struct connection *c)
     return MHD_queue_response(c->mhd, reply_status(reply->id), response);
 }
 
-/*
- * Writes an answer past libmicrohttpd, which cannot take one between the header and the end of a
- * body; nothing has been sent for this request, so the socket has room. The connection must be
- * closed after it.
- */
+/* An answer past libmicrohttpd, after which the connection is closed slowly. */
 static void
 answer_raw(struct connection *c, enum reply_id id)
 {
-    char text[RAW_HEADER_MAX + REPLY_BODY_MAX], body[REPLY_BODY_MAX], date[40];
-    size_t body_len = reply_body(id, body);
-    time_t now = (time_t)(clock_wall_ms() / 1000);
-    struct tm utc;
-    int len;
-
-    gmtime_r(&now, &utc);
-    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
-    len = snprintf(text, sizeof(text),
-                   "HTTP/1.1 %u %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %s\r\n"
-                   "Content-Length: %zu\r\n%s\r\n%.*s",
-                   reply_status(id), reply_reason(id), date, reply_content_type(id), body_len,
-                   reply_retry_after(id) ? "Retry-After: 1\r\n" : "", (int)body_len, body);
-    assert(len > 0 && (size_t)len < sizeof(text));
-    if (send(c->fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) != len) {
-        log_debug("a client did not take the answer %u", reply_status(id));
-    }
+    http_reply_raw(c->fd, id);
     c->linger = true;
-}
-
-/* ---- requests ---------------------------------------------------------------------------------
- */
-
-/* One header: the few that decide something. */
-static enum MHD_Result
-on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-          size_t value_len)
-{
-    struct request_head *head = cls;
-    struct slice key = slice_of(name, name_len);
-    struct slice text = slice_of(value == NULL ? "" : value, value_len);
-
-    (void)kind;
-    if (name_len == 0 || name[name_len - 1] == ' ' || name[name_len - 1] == '\t') {
-        head->bad_name = true;
-        return MHD_YES;
-    }
-    switch (name_len) {
-    case sizeof("Host") - 1:
-        head->hosts += slice_equal_nocase(key, SLICE("Host"));
-        break;
-    case sizeof("Expect") - 1:
-        if (slice_equal_nocase(key, SLICE("Expect"))) {
-            head->expect = text;
-        }
-        break;
-    case sizeof("If-Match") - 1:
-        if (slice_equal_nocase(key, SLICE("If-Match"))) {
-            head->if_match = text;
-        }
-        break;
-    case sizeof("If-None-Match") - 1:
-        if (slice_equal_nocase(key, SLICE("If-None-Match"))) {
-            head->if_none_match = text;
-        }
-        break;
-    case sizeof("Content-Length") - 1:
-        if (slice_equal_nocase(key, SLICE("Content-Length"))) {
-            head->lengths++;
-            head->bad_length |= !slice_to_u64(text, &head->content_length);
-        }
-        break;
-    case sizeof("Transfer-Encoding") - 1:
-        if (slice_equal_nocase(key, SLICE("Transfer-Encoding"))) {
-            head->transfers++;
-            head->chunked = slice_equal_nocase(text, SLICE("chunked"));
-            head->bad_transfer |= !head->chunked;
-        }
-        break;
-    default:
-        break;
-    }
-    return MHD_YES;
 }
 
 /* The header is in. A refusal that cannot wait for the body, or must close, is queued here. */
@@ -406,10 +79,10 @@ begin(struct connection *c, const char *method, const char *version)
     /* A NUL would hide the rest of the target: between its end and the version is one byte. */
     head.target_damaged = c->target_end == NULL || version != c->target_end + 1 ||
                           memchr(c->target, ' ', c->target_len) != NULL;
-    MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, on_header, &head);
+    http_head_read(c->mhd, &head);
     has_body = head.content_length > 0 || head.lengths > 1 || head.transfers > 0;
     if (has_body) {
-        touch(c);
+        connection_touch(c);
     }
     c->http->context->loop->progress = true;
     c->request = request_begin(c->http->context, &head);
@@ -433,7 +106,7 @@ begin(struct connection *c, const char *method, const char *version)
 static enum MHD_Result
 take_body(struct connection *c, const char *data, size_t len)
 {
-    touch(c);
+    connection_touch(c);
     if (len == 0 || request_body(c->request, data, len)) {
         return MHD_YES;
     }
@@ -470,33 +143,11 @@ on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *m
     }
     if (!c->ended) {
         c->ended = true;
-        list_move(c, &c->http->answering);
+        connection_move(c, &c->http->answering);
         c->http->context->loop->progress = true;
         request_end(c->request);
     }
     return request_is_done(c->request) ? answer(c) : MHD_YES;
-}
-
-/* Keeps a copy: libmicrohttpd cuts its own up. */
-static bool
-keep_target(struct connection *c, const char *uri)
-{
-    size_t len = uri == NULL ? 0 : strlen(uri);
-
-    if (len > c->target_cap) {
-        char *grown = realloc(c->target, len);
-        if (grown == NULL) {
-            return false;
-        }
-        c->target = grown;
-        c->target_cap = len;
-    }
-    if (len > 0) {
-        memcpy(c->target, uri, len);
-    }
-    c->target_len = len;
-    c->target_end = uri == NULL ? NULL : uri + len;
-    return true;
 }
 
 /* The request line is in. What is returned comes back as *request_cls. */
@@ -508,14 +159,14 @@ on_target(void *cls, const char *uri, struct MHD_Connection *mhd)
     struct connection *c = info->socket_context;
 
     (void)cls;
-    if (c == NULL || !keep_target(c, uri)) {
+    if (c == NULL || !connection_keep_target(c, uri)) {
         return NULL;
     }
     assert(c->request == NULL);
     c->ended = c->answered = false;
     c->swallowed = 0;
-    list_move(c, &c->http->receiving);
-    touch(c);
+    connection_move(c, &c->http->receiving);
+    connection_touch(c);
     return c;
 }
 
@@ -537,54 +188,14 @@ on_completed(void *cls, struct MHD_Connection *mhd, void **request_cls,
         c->request = NULL;
     }
     *request_cls = NULL;
-    list_move(c, &c->http->idle);
+    connection_move(c, &c->http->idle);
     c->http->context->loop->progress = true;
     if (c->http->stopping) {
         shutdown(c->fd, SHUT_RD);
     }
 }
 
-/* ---- connections ------------------------------------------------------------------------------
- */
-
-static struct connection *
-connection_create(struct http *http, struct MHD_Connection *mhd)
-{
-    struct connection *c = calloc(1, sizeof(*c));
-    const struct sockaddr *address =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-
-    if (c == NULL) {
-        return NULL;
-    }
-    c->http = http;
-    c->mhd = mhd;
-    c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    c->is_tcp = address != NULL && address->sa_family != AF_UNIX;
-    c->quota = quota_connect(http->context->quota, address);
-    list_move(c, &http->idle);
-    return c;
-}
-
-static void
-connection_destroy(struct connection *c)
-{
-    struct http *http = c->http;
-
-    quota_disconnect(
-        http->context->quota,
-        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
-    if (c->linger) {
-        int fd = dup(c->fd); /* libmicrohttpd closes its own in a moment */
-        if (fd >= 0) {
-            linger_start(http->lingers, fd);
-        }
-    }
-    untouch(c);
-    list_remove(c);
-    free(c->target);
-    free(c);
-}
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void
 on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -610,8 +221,7 @@ leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
     return strlen(text);
 }
 
-/* ---- the front --------------------------------------------------------------------------------
- */
+/* ---- the front ------------------------------------------------------------------------------- */
 
 struct http *
 http_create(struct request_context *context, struct lingers *lingers, int listen_fd)
@@ -652,8 +262,8 @@ void
 http_run(struct http *http)
 {
     MHD_run(http->daemon);
-    acknowledge_touched(http);
-    forget_shared(http);
+    connection_acknowledge_touched(http);
+    http_replies_forget(&http->replies);
 }
 
 bool
@@ -676,8 +286,7 @@ http_busy(const struct http *http)
     return http->receiving.count + http->answering.count;
 }
 
-/* ---- time -------------------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* When a connection without a request line is closed. libmicrohttpd closes silent ones before that;
    this is for those that send it byte by byte. */
@@ -709,7 +318,7 @@ static void
 cut_off(struct connection *c, struct connection_list *list)
 {
     shutdown(c->fd, SHUT_RD);
-    list_move(c, list);
+    connection_move(c, list);
 }
 
 void
@@ -730,8 +339,7 @@ http_expire(struct http *http)
     }
 }
 
-/* ---- stop -------------------------------------------------------------------------------------
- */
+/* ---- stop ------------------------------------------------------------------------------------ */
 
 void
 http_quiesce(struct http *http)
@@ -757,12 +365,7 @@ http_destroy(struct http *http)
     if (!http->stopping) {
         MHD_quiesce_daemon(http->daemon); /* or it would close the listening socket */
     }
-    forget_shared(http);
-    for (size_t i = 0; i < REPLY_ID_COUNT; i++) {
-        if (http->fixed[i] != NULL) {
-            MHD_destroy_response(http->fixed[i]);
-        }
-    }
+    http_replies_deinit(&http->replies);
     MHD_stop_daemon(http->daemon);
     free(http);
 }

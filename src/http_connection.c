@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * http_connection.c: which phase each connection is in, and since when; and the acknowledgement of those
+ * that have sent a part of a request.
+ */
+#include "http_connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "linger.h"
+#include "loop.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void
+list_remove(struct connection *c)
+{
+    struct connection_list *list = c->list;
+
+    *(c->previous != NULL ? &c->previous->next : &list->head) = c->next;
+    *(c->next != NULL ? &c->next->previous : &list->tail) = c->previous;
+    list->count--;
+    c->list = NULL;
+}
+
+void
+connection_move(struct connection *c, struct connection_list *list)
+{
+    if (c->list != NULL) {
+        list_remove(c);
+    }
+    c->since_ms = c->http->context->loop->now_ms;
+    c->list = list;
+    c->previous = list->tail;
+    c->next = NULL;
+    *(list->tail != NULL ? &list->tail->next : &list->head) = c;
+    list->tail = c;
+    list->count++;
+}
+
+void
+connection_touch(struct connection *c)
+{
+    c->http->context->loop->progress = true;
+    if (!c->is_touched && c->is_tcp) {
+        c->is_touched = true;
+        c->touched_next = c->http->touched;
+        c->http->touched = c;
+    }
+}
+
+void
+connection_acknowledge_touched(struct http *http)
+{
+    int on = 1;
+
+    while (http->touched != NULL) {
+        struct connection *c = http->touched;
+        http->touched = c->touched_next;
+        c->is_touched = false;
+        if (c->list == &http->receiving) {
+            setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+        }
+    }
+}
+
+static void
+untouch(struct connection *c)
+{
+    struct connection **link = &c->http->touched;
+
+    if (!c->is_touched) {
+        return;
+    }
+    while (*link != c) {
+        link = &(*link)->touched_next;
+    }
+    *link = c->touched_next;
+    c->is_touched = false;
+}
+
+struct connection *
+connection_create(struct http *http, struct MHD_Connection *mhd)
+{
+    struct connection *c = calloc(1, sizeof(*c));
+    const struct sockaddr *address =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+
+    if (c == NULL) {
+        return NULL;
+    }
+    c->http = http;
+    c->mhd = mhd;
+    c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    c->is_tcp = address != NULL && address->sa_family != AF_UNIX;
+    c->quota = quota_connect(http->context->quota, address);
+    connection_move(c, &http->idle);
+    return c;
+}
+
+void
+connection_destroy(struct connection *c)
+{
+    struct http *http = c->http;
+
+    quota_disconnect(
+        http->context->quota,
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+    if (c->linger) {
+        int fd = dup(c->fd); /* libmicrohttpd closes its own in a moment */
+        if (fd >= 0) {
+            linger_start(http->lingers, fd);
+        }
+    }
+    untouch(c);
+    list_remove(c);
+    free(c->target);
+    free(c);
+}
+
+bool
+connection_keep_target(struct connection *c, const char *uri)
+{
+    size_t len = uri == NULL ? 0 : strlen(uri);
+
+    if (len > c->target_cap) {
+        char *grown = realloc(c->target, len);
+        if (grown == NULL) {
+            return false;
+        }
+        c->target = grown;
+        c->target_cap = len;
+    }
+    if (len > 0) {
+        memcpy(c->target, uri, len);
+    }
+    c->target_len = len;
+    c->target_end = uri == NULL ? NULL : uri + len;
+    return true;
+}

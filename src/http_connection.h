@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * http_connection.h: what the HTTP front knows of one client's connection. Private to the front (http.c).
+ */
+#ifndef KVGATE_HTTP_CONNECTION_H
+#define KVGATE_HTTP_CONNECTION_H
+
+#include <microhttpd.h>
+
+#include "http.h"
+#include "http_reply.h"
+
+struct connection;
+
+/* Connections in the order in which they came to it: the head has waited longest. */
+struct connection_list {
+    struct connection *head; /* (ref) */
+    struct connection *tail; /* (ref) */
+    size_t count;            /* connections on it */
+};
+
+struct connection {
+    struct http *http;               /* (ref) */
+    struct MHD_Connection *mhd;      /* (ref) */
+    int fd;                          /* (ref) the socket, libmicrohttpd's */
+    bool is_tcp;                     /* TCP_QUICKACK means something */
+    enum quota_verdict quota;        /* whether it is one too many */
+    struct connection_list *list;    /* (ref) idle, receiving or answering */
+    struct connection *previous;     /* (ref) on the list: older */
+    struct connection *next;         /* (ref) on the list: newer */
+    struct connection *touched_next; /* (ref) on http->touched */
+    bool is_touched;                 /* it is on http->touched */
+    int64_t since_ms;                /* when it came to its list */
+    struct request *request; /* the request under way (owned); NULL: none, or no header yet */
+    bool ended;              /* the request was received completely */
+    bool answered;           /* its reply is queued */
+    bool linger;             /* close it slowly: its client may still be writing */
+    size_t swallowed;        /* bytes of body that came after a refusal */
+    char *target;            /* the request target, as it came (owned) */
+    size_t target_len;       /* bytes */
+    size_t target_cap;       /* bytes allocated */
+    const char *target_end;  /* where it ended in libmicrohttpd's memory; only compared */
+};
+
+struct http {
+    struct request_context *context;  /* (ref) */
+    struct lingers *lingers;          /* (ref) */
+    struct MHD_Daemon *daemon;        /* (owned) */
+    int listen_fd;                    /* (ref) */
+    bool stopping;                    /* answers are the last of their connections */
+    struct connection_list idle;      /* no request line yet */
+    struct connection_list receiving; /* a request has begun and not ended */
+    struct connection_list answering; /* a request is complete, its answer not yet sent */
+    struct connection *touched;       /* (ref) those that received something in this pass */
+    struct http_replies replies;      /* responses that are used again */
+};
+
+/* MHD's new connection, on the idle list and counted. NULL: no memory. */
+struct connection *connection_create(struct http *http, struct MHD_Connection *mhd);
+
+/* Its socket is about to be closed by libmicrohttpd; slowly, if `linger` is set. */
+void connection_destroy(struct connection *c);
+
+/* Puts C at the end of LIST, now. */
+void connection_move(struct connection *c, struct connection_list *list);
+
+/* C received something: after the pass it is seen whether its request is complete. */
+void connection_touch(struct connection *c);
+
+/* Acknowledges half-received requests now: the kernel would wait up to 40 ms for something to send. */
+void connection_acknowledge_touched(struct http *http);
+
+/* Keeps a copy of the request target: libmicrohttpd cuts its own up. False: no memory. */
+bool connection_keep_target(struct connection *c, const char *uri);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* http_head.c: picks the few header fields that decide something out of all that came. Judges nothing. */
+#include "http_head.h"
+
+#include "slice.h"
+
+/* One header: the few that decide something. */
+static enum MHD_Result
+on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+          size_t value_len)
+{
+    struct request_head *head = cls;
+    struct slice key = slice_of(name, name_len);
+    struct slice text = slice_of(value == NULL ? "" : value, value_len);
+
+    (void)kind;
+    if (name_len == 0 || name[name_len - 1] == ' ' || name[name_len - 1] == '\t') {
+        head->bad_name = true;
+        return MHD_YES;
+    }
+    switch (name_len) {
+    case sizeof("Host") - 1:
+        head->hosts += slice_equal_nocase(key, SLICE("Host"));
+        break;
+    case sizeof("Expect") - 1:
+        if (slice_equal_nocase(key, SLICE("Expect"))) {
+            head->expect = text;
+        }
+        break;
+    case sizeof("If-Match") - 1:
+        if (slice_equal_nocase(key, SLICE("If-Match"))) {
+            head->if_match = text;
+        }
+        break;
+    case sizeof("If-None-Match") - 1:
+        if (slice_equal_nocase(key, SLICE("If-None-Match"))) {
+            head->if_none_match = text;
+        }
+        break;
+    case sizeof("Content-Length") - 1:
+        if (slice_equal_nocase(key, SLICE("Content-Length"))) {
+            head->lengths++;
+            head->bad_length |= !slice_to_u64(text, &head->content_length);
+        }
+        break;
+    case sizeof("Transfer-Encoding") - 1:
+        if (slice_equal_nocase(key, SLICE("Transfer-Encoding"))) {
+            head->transfers++;
+            head->chunked = slice_equal_nocase(text, SLICE("chunked"));
+            head->bad_transfer |= !head->chunked;
+        }
+        break;
+    default:
+        break;
+    }
+    return MHD_YES;
+}
+
+void
+http_head_read(struct MHD_Connection *mhd, struct request_head *head)
+{
+    MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_header, head);
+}
