@@ -98,8 +98,7 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
     }
 }
 
-/* ---- connecting -------------------------------------------------------------------------------
- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static void
 set_ready(struct memcached_lane *lane, const struct memcached_dialect *dialect)
@@ -260,8 +259,7 @@ lane_handshake(struct memcached_lane *lane)
     return lane->state != LANE_CLOSED;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void
 lane_ready(struct watch *watch, uint32_t events)
@@ -287,8 +285,7 @@ lane_ready(struct watch *watch, uint32_t events)
     }
 }
 
-/* ---- deadlines --------------------------------------------------------------------------------
- */
+/* ---- deadlines ------------------------------------------------------------------------------- */
 
 int64_t
 lane_next_deadline(const struct memcached_lane *lane)

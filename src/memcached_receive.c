@@ -8,7 +8,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "memcached_lane_priv.h"
@@ -238,9 +241,24 @@ receive_once(struct memcached_lane *lane)
     return received(lane, (size_t)n) && (size_t)n == room && !lane->in_paused;
 }
 
+/*
+ * A value that has begun and not ended is acknowledged now. The server may have filled a receive window that
+ * is still small, and then the rest of the value would wait for our delayed ACK.
+ */
+static void
+acknowledge_half_value(struct memcached_lane *lane)
+{
+    int on = 1;
+
+    if (lane->value != NULL) {
+        setsockopt(lane->watch.fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+    }
+}
+
 void
 lane_receive(struct memcached_lane *lane)
 {
     for (int reads = 0; reads < LANE_READS_MAX && receive_once(lane); reads++) {
     }
+    acknowledge_half_value(lane);
 }

@@ -56,8 +56,7 @@ memcached_server_init(struct memcached_server *server, const struct config_store
     return 0;
 }
 
-/* ---- completion -------------------------------------------------------------------------------
- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 void
 memcached_server_complete(struct memcached_server *server, struct store_op *op,
@@ -120,8 +119,7 @@ memcached_server_broken(struct memcached_server *server, struct store_op *op,
     memcached_server_complete(server, op, status, NULL);
 }
 
-/* ---- dialling ---------------------------------------------------------------------------------
- */
+/* ---- dialling -------------------------------------------------------------------------------- */
 
 void
 memcached_server_alive(struct memcached_server *server)
@@ -194,8 +192,7 @@ dial(struct memcached_server *server, struct memcached_lane *lane)
     return false;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------
- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /*
  * The lane for the next op: the first without a big value on it, opened if need be; where all have
@@ -285,8 +282,7 @@ memcached_server_flush(struct memcached_server *server)
     complete_finished(server);
 }
 
-/* ---- deadlines --------------------------------------------------------------------------------
- */
+/* ---- deadlines ------------------------------------------------------------------------------- */
 
 /* When LANE, which is not the first, has been idle for long enough; CLOCK_NEVER if it is not idle.
  */

@@ -74,8 +74,7 @@ struct worker {
     struct front fronts[CONFIG_LISTEN_MAX]; /* shared->listener_count of them */
 };
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static int64_t
 earlier(int64_t a, int64_t b)
@@ -170,8 +169,7 @@ run(struct worker *worker)
     }
 }
 
-/* ---- what wakes it ----------------------------------------------------------------------------
- */
+/* ---- what wakes it --------------------------------------------------------------------------- */
 
 static void
 front_ready(struct watch *watch, uint32_t events)
@@ -201,8 +199,7 @@ stop_ready(struct watch *watch, uint32_t events)
     }
 }
 
-/* ---- setup and teardown: two lists in mirror order --------------------------------------------
- */
+/* ---- setup and teardown: two lists in mirror order ------------------------------------------- */
 
 static bool
 set_error(struct worker *worker, const char *what)
