@@ -31,6 +31,13 @@ int http_epoll_fd(const struct http *http);
 void http_run(struct http *http);
 
 /*
+ * After the passes of a turn: acknowledges the requests that have begun and not ended, and received something.
+ * Their clients may hold back the rest until then (Nagle), and the kernel would wait up to 40 ms for
+ * something to send along. A request that came in one piece costs nothing here.
+ */
+void http_acknowledge(struct http *http);
+
+/*
  * Whether there is work left that no descriptor tells of. Only means something while no request
  * waits for a store; loop->progress tells the rest.
  */

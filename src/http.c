@@ -15,7 +15,7 @@
  *   - Values are buffer responses: libmicrohttpd sends header and body of those in one sendmsg.
  *   - A reply is queued in the final call, or a repeat of it: queued in the first call it would
  * close.
- *   - A request that has begun and not ended is acknowledged at once (TCP_QUICKACK, http_run),
+ *   - A request that has begun and not ended is acknowledged at once (TCP_QUICKACK, http_acknowledge),
  *     because its client may hold back the rest until then.
  */
 #include "http.h"
@@ -262,8 +262,13 @@ void
 http_run(struct http *http)
 {
     MHD_run(http->daemon);
-    connection_acknowledge_touched(http);
     http_replies_forget(&http->replies);
+}
+
+void
+http_acknowledge(struct http *http)
+{
+    connection_acknowledge_touched(http);
 }
 
 bool

@@ -51,7 +51,7 @@ struct http {
     struct connection_list idle;      /* no request line yet */
     struct connection_list receiving; /* a request has begun and not ended */
     struct connection_list answering; /* a request is complete, its answer not yet sent */
-    struct connection *touched;       /* (ref) those that received something in this pass */
+    struct connection *touched;       /* (ref) those that received something in this turn */
     struct http_replies replies;      /* responses that are used again */
 };
 
@@ -64,7 +64,7 @@ void connection_destroy(struct connection *c);
 /* Puts C at the end of LIST, now. */
 void connection_move(struct connection *c, struct connection_list *list);
 
-/* C received something: after the pass it is seen whether its request is complete. */
+/* C received something: after the turn's passes it is seen whether its request is complete. */
 void connection_touch(struct connection *c);
 
 /* Acknowledges half-received requests now: the kernel would wait up to 40 ms for something to send. */

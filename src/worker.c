@@ -118,6 +118,9 @@ serve(struct worker *worker)
                 worker->context.waiting == 0 && http_has_backlog(worker->fronts[i].http);
         }
     }
+    for (size_t i = 0; i < worker->shared->listener_count; i++) {
+        http_acknowledge(worker->fronts[i].http);
+    }
 }
 
 static void
