@@ -92,7 +92,11 @@ struct store_op {
     uint64_t delta;     /* INCR DECR */
     uint64_t initial;   /* INCR DECR: the value of a counter that is created */
     bool create;        /* INCR DECR: create a missing counter, in one step */
-    int64_t deadline_ms;               /* monotonic; CLOCK_NEVER: the store's own time-out alone */
+    /*
+     * Monotonic ms; CLOCK_NEVER: the store's own time-out alone. A store that answers in order may notice
+     * it late, when what was sent before it is answered; never later than its own time-out.
+     */
+    int64_t deadline_ms;
     void (*done)(struct store_op *op); /* the completion; see the rules above */
     void *arg;                         /* the caller's own */
 
@@ -110,7 +114,8 @@ struct store_op {
     struct store_op *joined; /* (ref) GETs of the same key that share this one's answer */
     void *home;              /* (ref) the store's handle, for a store with a thread */
     uint32_t opaque;         /* matches a reply to its request */
-    uint64_t stream_end;     /* where its command ends in the connection's stream of bytes */
+    uint64_t stream_begin;   /* where its command begins in the connection's stream of bytes */
+    uint64_t stream_end;     /* where it ends */
     bool retried;            /* a read is sent a second time, never a third */
 };
 

@@ -84,6 +84,7 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
     struct op_queue sent = op_queue_take(&lane->sent);
     bool reply_begun = lane->in_len > 0 || lane->value != NULL;
     bool dial_failed = !lane->has_replied || status == STORE_BAD_REPLY;
+    uint64_t bytes_sent = lane->bytes_sent;
     struct store_op *op;
 
     log_debug("server %s: connection closed: %s", address_book_name(server->shared->book), reason);
@@ -93,7 +94,11 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
         memcached_server_dial_failed(server, reason);
     }
     while ((op = op_queue_pop(&sent)) != NULL) {
-        memcached_server_broken(server, op, status, reply_begun);
+        if (op->stream_begin >= bytes_sent) {
+            op_queue_push(&server->queue, op);
+        } else {
+            memcached_server_broken(server, op, status, reply_begun);
+        }
         reply_begun = false;
     }
 }

@@ -127,6 +127,7 @@ parse_one(struct memcached_lane *lane, size_t offset)
         bool leaving = lane->reply.close;
         complete_head(lane, &lane->reply, NULL);
         if (leaving) {
+            lane->in_len -= offset + used; /* what is left is the next reply's, if anything */
             lane_fail(lane, STORE_UNAVAILABLE, "the server refused a command");
             return -1;
         }

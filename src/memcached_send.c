@@ -90,6 +90,7 @@ build_batch(struct memcached_lane *lane)
            the op leaves as `get`, for memcached_server_without_cas. */
         context.opaque = lane->dialect == &memcached_text ? server->no_cas : ++server->opaque;
         op->opaque = context.opaque;
+        uint64_t begin = lane->bytes_queued + (uint64_t)(end - run);
         size_t len = lane->dialect->encode(op, &context, end);
         if (len == 0) {
             lane_forget_big(lane, op);
@@ -105,6 +106,7 @@ build_batch(struct memcached_lane *lane)
             *end++ = '\r';
             *end++ = '\n';
         }
+        op->stream_begin = begin;
         op->stream_end = lane->bytes_queued + (uint64_t)(end - run);
         op_queue_push(&lane->sent, op);
     }

@@ -36,6 +36,7 @@ struct memcached_shared {
 
 struct turn_slot {
     uint64_t turn;          /* the turn in which it was filled; older ones are empty */
+    int64_t deadline_ms;    /* as the caller gave it: only equal ones are shared */
     struct store_op *first; /* (ref) the GET that others may join */
 };
 
@@ -146,8 +147,10 @@ join(struct memcached_store *store, struct store_op *op)
 {
     struct turn_slot *slot = slot_of(store, op->key);
 
-    if (slot->turn != store->turn || !slice_equal(slot->first->key, op->key)) {
+    if (slot->turn != store->turn || slot->deadline_ms != op->deadline_ms ||
+        !slice_equal(slot->first->key, op->key)) {
         slot->turn = store->turn;
+        slot->deadline_ms = op->deadline_ms;
         slot->first = op;
         return false;
     }
@@ -195,6 +198,7 @@ memcached_flush(struct store *base)
     for (size_t i = 0; i < store->shared->base.config->server_count; i++) {
         memcached_server_flush(&store->servers[i]);
     }
+    store->turn++; /* a GET that was submitted by a `done` in there may have left by now */
 }
 
 static int64_t
