@@ -25,22 +25,38 @@ hex_digit(char c)
     return -1;
 }
 
+/*
+ * Cuts "http://host" off an absolute-form target (RFC 9112, section 3.2.2). False: the host is empty,
+ * or no path follows it.
+ */
+static bool
+cut_authority(struct slice *target)
+{
+    static const struct slice scheme = SLICE_LITERAL("http://");
+    size_t end = scheme.len;
+
+    if (target->len <= scheme.len ||
+        !slice_equal_nocase(slice_of(target->ptr, scheme.len), scheme)) {
+        return true;
+    }
+    while (end < target->len && memchr("/?#", target->ptr[end], 3) == NULL) {
+        end++;
+    }
+    if (end == scheme.len) {
+        return false;
+    }
+    *target = slice_of(target->ptr + end, target->len - end);
+    return true;
+}
+
 /* "http://host/path?query" and "/path?query" -> path and query. False: neither. */
 static bool
 split_target(struct slice target, struct slice *path, struct slice *query)
 {
-    static const struct slice scheme = SLICE_LITERAL("http://");
     const char *mark;
 
     *query = slice_of(NULL, 0);
-    if (target.len > scheme.len && slice_equal_nocase(slice_of(target.ptr, scheme.len), scheme)) {
-        const char *slash = memchr(target.ptr + scheme.len, '/', target.len - scheme.len);
-        if (slash == NULL) {
-            return false;
-        }
-        target = slice_of(slash, target.len - (size_t)(slash - target.ptr));
-    }
-    if (target.len == 0 || target.ptr[0] != '/') {
+    if (!cut_authority(&target) || target.len == 0 || target.ptr[0] != '/') {
         return false;
     }
     mark = memchr(target.ptr, '?', target.len);
