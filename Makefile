@@ -42,13 +42,13 @@ S := build/sanitize
 
 # ---- files ---------------------------------------------------------------------------------------
 LIB_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
-KVSTALL_SRC := $(wildcard src/kvstall/*.c)
+KVSTALL_SRC := $(if $(wildcard src/kvstall/main.c),$(wildcard src/kvstall/*.c))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CONTRACT_SRC := $(filter-out tests/store/test_%,$(wildcard tests/store/*.c))
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/store/test_*.c tests/http/test_*.c)
 HEADERS := $(wildcard include/*.h)
 ALL_C := $(wildcard src/*.c src/*/*.c tests/*/*.c)
-ALL_H := $(HEADERS) $(wildcard src/*/*.h tests/*/*.h)
+ALL_H := $(HEADERS) $(wildcard src/*.h src/*/*.h tests/*/*.h)
 
 LIB_OBJ := $(LIB_SRC:%.c=$B/obj/%.o)
 SAN_LIB_OBJ := $(LIB_SRC:%.c=$S/obj/%.o)
