@@ -184,8 +184,9 @@ lint: deps-lint ## format, static analysis, every header alone
 	    clang $(BASE_CFLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only $$c || exit 1; \
 	done
 	$(say) LINT 'clang-tidy'
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(LIB_SRC) src/main.c $(KVSTALL_SRC) -- \
-	    $(BASE_CFLAGS) $(LIB_CFLAGS) 2>/dev/null
+	$(Q)for c in $(LIB_SRC) src/main.c $(KVSTALL_SRC); do \
+	    clang-tidy --quiet --warnings-as-errors='*' $$c -- $(BASE_CFLAGS) $(LIB_CFLAGS) 2>/dev/null || exit 1; \
+	done
 
 format: ## let clang-format rewrite the sources
 	$(Q)clang-format -i $(ALL_C) $(ALL_H)

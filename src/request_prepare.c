@@ -43,14 +43,14 @@ read_ttl(const struct request *request, uint64_t *ttl_s)
     return slice_to_u64(text, ttl_s) && *ttl_s <= STORE_TTL_MAX;
 }
 
-/* An ETag is a CAS in quotes. */
+/* An ETag is a CAS in quotes. 0 is none: to a store it would mean "any". */
 static bool
 parse_etag(struct slice text, uint64_t *cas)
 {
     if (text.len < 3 || text.ptr[0] != '"' || text.ptr[text.len - 1] != '"') {
         return false;
     }
-    return slice_to_u64(slice_of(text.ptr + 1, text.len - 2), cas);
+    return slice_to_u64(slice_of(text.ptr + 1, text.len - 2), cas) && *cas != 0;
 }
 
 /* The verb of a write under its preconditions (RFC 9110, section 13.1), atomic in the store. */
@@ -77,15 +77,18 @@ choose_write(const struct request_head *head, struct store_op *op)
     return parse_etag(head->if_match, &op->cas) ? REPLY_ID_COUNT : REPLY_BAD_PRECONDITION;
 }
 
+/* With `If-Match: *` a miss is the store's own answer: 404 says it better than 412. */
 static enum reply_id
 choose_delete(const struct request_head *head, struct store_op *op)
 {
     op->verb = STORE_DELETE;
-    if (head->if_none_match.ptr != NULL ||
-        (head->if_match.ptr != NULL && !parse_etag(head->if_match, &op->cas))) {
+    if (head->if_none_match.ptr != NULL) {
         return REPLY_BAD_PRECONDITION;
     }
-    return REPLY_ID_COUNT;
+    if (head->if_match.ptr == NULL || slice_equal(head->if_match, SLICE("*"))) {
+        return REPLY_ID_COUNT;
+    }
+    return parse_etag(head->if_match, &op->cas) ? REPLY_ID_COUNT : REPLY_BAD_PRECONDITION;
 }
 
 /* `op` of the query. Counters, joins and touch are known by name, and not built yet. */
@@ -187,6 +190,19 @@ prepare_own(struct request *request, enum route_result result, unsigned method)
     return REPLY_ID_COUNT;
 }
 
+static enum reply_id
+prepare_options(struct request *request, enum route_result result)
+{
+    request->drop_body = true;
+    request->reply.allow = CONFIG_METHODS_ALL;
+    if (result == ROUTE_HEALTH || result == ROUTE_READY) {
+        request->reply.allow = CONFIG_GET | CONFIG_HEAD;
+    } else if (request->at.route != NULL) {
+        request->reply.allow = request->at.route->methods;
+    }
+    return REPLY_OPTIONS;
+}
+
 enum reply_id
 request_prepare(struct request *request, const struct request_head *head)
 {
@@ -208,10 +224,7 @@ request_prepare(struct request *request, const struct request_head *head)
     }
     result = route_find(request->context->config, head->target, &request->at);
     if (slice_equal(head->method, SLICE("OPTIONS"))) {
-        request->drop_body = true;
-        request->reply.allow =
-            request->at.route != NULL ? request->at.route->methods : CONFIG_METHODS_ALL;
-        return REPLY_OPTIONS;
+        return prepare_options(request, result);
     }
     if (result != ROUTE_KEY) {
         return prepare_own(request, result, method);
