@@ -58,7 +58,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test check deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -158,6 +158,32 @@ $S/tests/%: $S/obj/tests/%.o $(SAN_SUPPORT_OBJ) $S/libkvgate.a
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
 
+# ---- fuzzing: clang's libFuzzer on the pure parsers ---------------------------------------------
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$B/fuzz/%)
+FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_SECONDS ?= 60
+
+$B/fuzz/obj/%.o: %.c $B/flags
+	$(say) CC '$*.c (fuzz)'
+	@mkdir -p $(@D)
+	$(Q)clang $(BASE_CFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
+
+$B/fuzz/libkvgate.a: $(LIB_SRC:%.c=$B/fuzz/obj/%.o)
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(FUZZ_BIN): $B/fuzz/%: $B/fuzz/obj/tests/fuzz/%.o $B/fuzz/libkvgate.a
+	$(say) LD $@
+	$(Q)clang -pthread $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIB_LIBS)
+
+fuzz: deps-lint ## fuzz each parser for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory $(FUZZ_BIN)
+	$(Q)for f in $(FUZZ_BIN); do \
+	    mkdir -p $$f.corpus; \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -verbosity=0 -artifact_prefix=$$f- $$f.corpus || exit 1; \
+	done
+
 # ---- run and test --------------------------------------------------------------------------------
 run: deps-build ## build, and serve the embedded store on 127.0.0.1:8085
 	@$(MAKE) --no-print-directory all
@@ -170,6 +196,9 @@ test: deps ## run every test, with sanitizers
 # The tests find the program under test in KVGATE.
 check: $(SAN_PROGRAMS) $(TEST_BIN)
 	$(Q)KVGATE=$(CURDIR)/$S/kvgate tests/run $(TEST_BIN)
+
+bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
+	$(Q)tests/bench/compare.sh $B/kvgate
 
 # ---- care ----------------------------------------------------------------------------------------
 lint: deps-lint ## format, static analysis, every header alone

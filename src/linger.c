@@ -2,6 +2,7 @@
 /* linger.c: reads and drops, and closes in time. */
 #include "linger.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ finish(struct linger_socket *linger)
 
     *(linger->previous != NULL ? &linger->previous->next : &lingers->head) = linger->next;
     *(linger->next != NULL ? &linger->next->previous : &lingers->tail) = linger->previous;
+    assert(lingers->head != linger);
     loop_unwatch(lingers->loop, &linger->watch);
     close(linger->watch.fd);
     free(linger);
