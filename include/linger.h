@@ -10,7 +10,10 @@
 #ifndef KVGATE_LINGER_H
 #define KVGATE_LINGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <sys/queue.h>
 
 #include "loop.h"
 
@@ -20,12 +23,13 @@
 
 struct linger_socket;
 
-/* The lingering sockets of a worker. One of zeros with its loop set is ready. */
+/* The lingering sockets of a worker, the oldest, so the first to expire, at the head. */
 struct lingers {
-    struct loop *loop;          /* (ref) */
-    struct linger_socket *head; /* oldest, so first to expire (owned) */
-    struct linger_socket *tail; /* newest */
+    struct loop *loop;                   /* (ref) */
+    TAILQ_HEAD(, linger_socket) sockets; /* (owned) */
 };
+
+void linger_init(struct lingers *lingers, struct loop *loop);
 
 /* Takes over FD, a non-blocking socket on which everything has been written. */
 void linger_start(struct lingers *lingers, int fd);
@@ -33,6 +37,9 @@ void linger_start(struct lingers *lingers, int fd);
 /* When linger_expire has something to do, or CLOCK_NEVER. */
 int64_t linger_next_deadline(const struct lingers *lingers);
 void linger_expire(struct lingers *lingers);
+
+/* Whether none is left. */
+bool linger_is_empty(const struct lingers *lingers);
 
 /* Closes them all at once. */
 void linger_stop(struct lingers *lingers);

@@ -235,6 +235,9 @@ http_create(struct request_context *context, struct lingers *lingers, int listen
     http->context = context;
     http->lingers = lingers;
     http->listen_fd = listen_fd;
+    connection_list_init(&http->idle);
+    connection_list_init(&http->receiving);
+    connection_list_init(&http->answering);
     http->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_TURBO, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET,
         listen_fd, MHD_OPTION_CONNECTION_LIMIT, config->connections + CONNECTIONS_SPARE,
@@ -303,19 +306,22 @@ idle_limit(const struct http *http)
     return (int64_t)config->idle_timeout_ms + config->request_timeout_ms;
 }
 
+/* When the connection that has been on LIST for longest has been there for LIMIT_MS. */
+static int64_t
+list_deadline(const struct connection_list *list, int64_t limit_ms)
+{
+    const struct connection *oldest = TAILQ_FIRST(&list->connections);
+
+    return oldest == NULL ? CLOCK_NEVER : oldest->since_ms + limit_ms;
+}
+
 int64_t
 http_next_deadline(const struct http *http)
 {
-    int64_t next = CLOCK_NEVER, receiving;
+    int64_t idle = list_deadline(&http->idle, idle_limit(http));
+    int64_t receiving = list_deadline(&http->receiving, http->context->config->request_timeout_ms);
 
-    if (http->idle.head != NULL) {
-        next = http->idle.head->since_ms + idle_limit(http);
-    }
-    if (http->receiving.head != NULL) {
-        receiving = http->receiving.head->since_ms + http->context->config->request_timeout_ms;
-        next = receiving < next ? receiving : next;
-    }
-    return next;
+    return idle < receiving ? idle : receiving;
 }
 
 /* Ends C: libmicrohttpd reads the end of the stream and closes. */
@@ -332,11 +338,11 @@ http_expire(struct http *http)
     int64_t now = http->context->loop->now_ms;
     int64_t timeout = http->context->config->request_timeout_ms;
 
-    while (http->idle.head != NULL && http->idle.head->since_ms + idle_limit(http) <= now) {
-        cut_off(http->idle.head, &http->idle);
+    while (list_deadline(&http->idle, idle_limit(http)) <= now) {
+        cut_off(TAILQ_FIRST(&http->idle.connections), &http->idle);
     }
-    while (http->receiving.head != NULL && http->receiving.head->since_ms + timeout <= now) {
-        struct connection *c = http->receiving.head;
+    while (list_deadline(&http->receiving, timeout) <= now) {
+        struct connection *c = TAILQ_FIRST(&http->receiving.connections);
         if (!c->answered && !c->linger) {
             answer_raw(c, REPLY_SLOW);
         }
@@ -350,13 +356,14 @@ void
 http_quiesce(struct http *http)
 {
     struct pollfd pending = { .fd = http->listen_fd, .events = POLLIN };
+    struct connection *c;
 
     for (int i = 0; i < QUIESCE_PASSES && poll(&pending, 1, 0) > 0; i++) {
         http_run(http);
     }
     http->stopping = true;
     MHD_quiesce_daemon(http->daemon);
-    for (struct connection *c = http->idle.head; c != NULL; c = c->next) {
+    TAILQ_FOREACH (c, &http->idle.connections, link) {
         shutdown(c->fd, SHUT_RD);
     }
 }

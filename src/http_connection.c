@@ -17,14 +17,18 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
+void
+connection_list_init(struct connection_list *list)
+{
+    TAILQ_INIT(&list->connections);
+    list->count = 0;
+}
+
 static void
 list_remove(struct connection *c)
 {
-    struct connection_list *list = c->list;
-
-    *(c->previous != NULL ? &c->previous->next : &list->head) = c->next;
-    *(c->next != NULL ? &c->next->previous : &list->tail) = c->previous;
-    list->count--;
+    TAILQ_REMOVE(&c->list->connections, c, link);
+    c->list->count--;
     c->list = NULL;
 }
 
@@ -36,10 +40,7 @@ connection_move(struct connection *c, struct connection_list *list)
     }
     c->since_ms = c->http->context->loop->now_ms;
     c->list = list;
-    c->previous = list->tail;
-    c->next = NULL;
-    *(list->tail != NULL ? &list->tail->next : &list->head) = c;
-    list->tail = c;
+    TAILQ_INSERT_TAIL(&list->connections, c, link);
     list->count++;
 }
 

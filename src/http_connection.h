@@ -5,6 +5,8 @@
 #ifndef KVGATE_HTTP_CONNECTION_H
 #define KVGATE_HTTP_CONNECTION_H
 
+#include <sys/queue.h>
+
 #include <microhttpd.h>
 
 #include "http.h"
@@ -14,9 +16,8 @@ struct connection;
 
 /* Connections in the order in which they came to it: the head has waited longest. */
 struct connection_list {
-    struct connection *head; /* (ref) */
-    struct connection *tail; /* (ref) */
-    size_t count;            /* connections on it */
+    TAILQ_HEAD(, connection) connections; /* (ref) */
+    size_t count;                         /* connections on it */
 };
 
 struct connection {
@@ -26,8 +27,7 @@ struct connection {
     bool is_tcp;                     /* TCP_QUICKACK means something */
     enum quota_verdict quota;        /* whether it is one too many */
     struct connection_list *list;    /* (ref) idle, receiving or answering */
-    struct connection *previous;     /* (ref) on the list: older */
-    struct connection *next;         /* (ref) on the list: newer */
+    TAILQ_ENTRY(connection) link;    /* on that list */
     struct connection *touched_next; /* (ref) on http->touched */
     bool is_touched;                 /* it is on http->touched */
     int64_t since_ms;                /* when it came to its list */
@@ -54,6 +54,9 @@ struct http {
     struct connection *touched;       /* (ref) those that received something in this turn */
     struct http_replies replies;      /* responses that are used again */
 };
+
+/* An empty list. */
+void connection_list_init(struct connection_list *list);
 
 /* MHD's new connection, on the idle list and counted. NULL: no memory. */
 struct connection *connection_create(struct http *http, struct MHD_Connection *mhd);

@@ -2,7 +2,6 @@
 /* linger.c: reads and drops, and closes in time. */
 #include "linger.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,22 +14,26 @@
 #define LINGER_READS 8
 
 struct linger_socket {
-    struct watch watch;             /* the socket (owned) */
-    struct lingers *lingers;        /* (ref) the list that it is on */
-    struct linger_socket *previous; /* older */
-    struct linger_socket *next;     /* newer */
-    int64_t deadline_ms;            /* closed then at the latest */
-    size_t left;                    /* bytes that are still read */
+    struct watch watch;      /* the socket (owned) */
+    struct lingers *lingers; /* (ref) the list that it is on */
+    TAILQ_ENTRY(linger_socket) link;
+    int64_t deadline_ms; /* closed then at the latest */
+    size_t left;         /* bytes that are still read */
 };
+
+void
+linger_init(struct lingers *lingers, struct loop *loop)
+{
+    lingers->loop = loop;
+    TAILQ_INIT(&lingers->sockets);
+}
 
 static void
 finish(struct linger_socket *linger)
 {
     struct lingers *lingers = linger->lingers;
 
-    *(linger->previous != NULL ? &linger->previous->next : &lingers->head) = linger->next;
-    *(linger->next != NULL ? &linger->next->previous : &lingers->tail) = linger->previous;
-    assert(lingers->head != linger);
+    TAILQ_REMOVE(&lingers->sockets, linger, link);
     loop_unwatch(lingers->loop, &linger->watch);
     close(linger->watch.fd);
     free(linger);
@@ -75,29 +78,42 @@ linger_start(struct lingers *lingers, int fd)
         free(linger);
         return;
     }
-    linger->previous = lingers->tail;
-    *(lingers->tail != NULL ? &lingers->tail->next : &lingers->head) = linger;
-    lingers->tail = linger;
+    TAILQ_INSERT_TAIL(&lingers->sockets, linger, link);
 }
 
 int64_t
 linger_next_deadline(const struct lingers *lingers)
 {
-    return lingers->head == NULL ? CLOCK_NEVER : lingers->head->deadline_ms;
+    const struct linger_socket *oldest = TAILQ_FIRST(&lingers->sockets);
+
+    return oldest == NULL ? CLOCK_NEVER : oldest->deadline_ms;
 }
 
 void
 linger_expire(struct lingers *lingers)
 {
-    while (lingers->head != NULL && lingers->head->deadline_ms <= lingers->loop->now_ms) {
-        finish(lingers->head);
+    struct linger_socket *oldest;
+
+    /* the analyzer does not see that TAILQ_REMOVE moves the head on */
+    while ((oldest = TAILQ_FIRST(&lingers->sockets)) != NULL &&
+           /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+           oldest->deadline_ms <= lingers->loop->now_ms) {
+        finish(oldest);
     }
+}
+
+bool
+linger_is_empty(const struct lingers *lingers)
+{
+    return TAILQ_EMPTY(&lingers->sockets);
 }
 
 void
 linger_stop(struct lingers *lingers)
 {
-    while (lingers->head != NULL) {
-        finish(lingers->head);
+    struct linger_socket *oldest;
+
+    while ((oldest = TAILQ_FIRST(&lingers->sockets)) != NULL) {
+        finish(oldest); /* NOLINT(clang-analyzer-unix.Malloc): as above */
     }
 }

@@ -157,7 +157,8 @@ has_drained(const struct worker *worker)
     for (size_t i = 0; i < worker->shared->listener_count; i++) {
         busy += http_busy(worker->fronts[i].http);
     }
-    return (busy == 0 && worker->lingers.head == NULL) || worker->loop.now_ms >= worker->stop_ms;
+    return (busy == 0 && linger_is_empty(&worker->lingers)) ||
+           worker->loop.now_ms >= worker->stop_ms;
 }
 
 static void
@@ -240,7 +241,6 @@ open_stores(struct worker *worker)
 static bool
 open_fronts(struct worker *worker)
 {
-    worker->lingers.loop = &worker->loop;
     for (size_t i = 0; i < worker->shared->listener_count; i++) {
         struct front *front = &worker->fronts[i];
         int fd = listener_socket(&worker->shared->listeners[i], worker->index);
@@ -260,6 +260,7 @@ open_fronts(struct worker *worker)
 static bool
 setup(struct worker *worker)
 {
+    linger_init(&worker->lingers, &worker->loop);
     if (loop_init(&worker->loop) < 0 || loop_watch(&worker->loop, &worker->stop, EPOLLIN) < 0) {
         return set_error(worker, "epoll");
     }
@@ -276,9 +277,7 @@ teardown(struct worker *worker)
             http_destroy(worker->fronts[i].http);
         }
     }
-    if (worker->lingers.loop != NULL) {
-        linger_stop(&worker->lingers);
-    }
+    linger_stop(&worker->lingers);
     for (size_t i = 0; i < worker->shared->config->store_count; i++) {
         struct store *store = worker->context.stores[i];
         if (store != NULL) {
