@@ -205,8 +205,8 @@ lint: deps-lint ## format, static analysis, every header alone
 	$(say) LINT 'clang-format'
 	$(Q)clang-format --dry-run -Werror $(ALL_C) $(ALL_H)
 	$(say) LINT 'headers alone'
-	$(Q)for h in $(HEADERS); do \
-	    $(CC) $(BASE_CFLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
+	$(Q)for h in $(HEADERS) $(wildcard src/*.h src/*/*.h); do \
+	    $(CC) $(BASE_CFLAGS) -Isrc -Isrc/kvstall $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
 	done
 	$(say) LINT 'clang, warnings are errors'
 	$(Q)for c in $(LIB_SRC) src/main.c $(KVSTALL_SRC); do \
