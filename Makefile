@@ -125,7 +125,7 @@ $B/obj/%.o: %.c $B/flags
 $S/obj/%.o: %.c $B/flags
 	$(say) CC '$*.c (sanitize)'
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE_CFLAGS) $(SANITIZE) -Itests/support -Itests/store $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(BASE_CFLAGS) $(SANITIZE) -Isrc -Itests/support -Itests/store $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $B/libkvgate.a: $(LIB_OBJ)
 	$(say) AR $@
