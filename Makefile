@@ -14,6 +14,7 @@ DEPS_BENCH := wrk nginx libnginx-mod-http-memc libnginx-mod-http-echo
 
 # What the libraries are called for pkg-config.
 LIBRARIES := libmicrohttpd libmemcached lmdb inih
+LIBRARIES_TEST := cmocka
 
 # ---- flags ---------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
@@ -103,7 +104,7 @@ libs:
 	if ! command -v pkg-config >/dev/null 2>&1; then \
 	    echo "missing: pkg-config (Debian: make deps)" >&2; exit 1; \
 	fi; \
-	for l in $(LIBRARIES); do \
+	for l in $(LIBRARIES) $(WANT); do \
 	    pkg-config --exists $$l || { echo "missing library: $$l (pkg-config does not know it; on Debian: make deps)" >&2; missing=1; }; \
 	done; \
 	exit $$missing
@@ -190,7 +191,7 @@ run: deps-build ## build, and serve the embedded store on 127.0.0.1:8085
 	$(Q)exec $B/kvgate
 
 test: deps ## run every test, with sanitizers
-	@$(MAKE) --no-print-directory libs
+	@$(MAKE) --no-print-directory libs WANT="$(LIBRARIES_TEST)"
 	@$(MAKE) --no-print-directory check
 
 # The tests find the program under test in KVGATE.
