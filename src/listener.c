@@ -133,12 +133,15 @@ open_tcp(struct listener *listener, const char *address, size_t workers,
     return 0;
 }
 
-/* A path that a dead process left is taken over; one that somebody serves is not. */
+/*
+ * A path that a dead process left is taken over (connect says ECONNREFUSED); one that somebody serves, even
+ * if too busy to answer, is not, and neither is what is no stream socket.
+ */
 static int
 clear_path(const struct sockaddr_un *address)
 {
     struct stat status;
-    int fd, result;
+    int fd, reason;
 
     if (lstat(address->sun_path, &status) < 0) {
         return errno == ENOENT ? 0 : -1;
@@ -147,17 +150,17 @@ clear_path(const struct sockaddr_un *address)
         errno = EEXIST;
         return -1;
     }
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return -1;
     }
-    result = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+    reason = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
     close(fd);
-    if (result == 0) {
-        errno = EADDRINUSE;
-        return -1;
+    if (reason == ECONNREFUSED) {
+        return unlink(address->sun_path);
     }
-    return unlink(address->sun_path);
+    errno = reason == 0 || reason == EAGAIN ? EADDRINUSE : reason;
+    return -1;
 }
 
 static int

@@ -36,7 +36,7 @@ struct memcached_shared {
 
 struct turn_slot {
     uint64_t turn;          /* the turn in which it was filled; older ones are empty */
-    int64_t deadline_ms;    /* as the caller gave it: only equal ones are shared */
+    int64_t deadline_ms;    /* with the store's own time-out: only equal ones are shared */
     struct store_op *first; /* (ref) the GET that others may join */
 };
 
@@ -146,11 +146,15 @@ static bool
 join(struct memcached_store *store, struct store_op *op)
 {
     struct turn_slot *slot = slot_of(store, op->key);
+    int64_t deadline_ms = store->base.loop->now_ms + store->shared->base.config->op_timeout_ms;
 
-    if (slot->turn != store->turn || slot->deadline_ms != op->deadline_ms ||
+    if (op->deadline_ms < deadline_ms) {
+        deadline_ms = op->deadline_ms;
+    }
+    if (slot->turn != store->turn || slot->deadline_ms != deadline_ms ||
         !slice_equal(slot->first->key, op->key)) {
         slot->turn = store->turn;
-        slot->deadline_ms = op->deadline_ms;
+        slot->deadline_ms = deadline_ms;
         slot->first = op;
         return false;
     }
