@@ -8,7 +8,8 @@ UNITDIR ?= /lib/systemd/system
 
 # ---- Debian packages, in one place ---------------------------------------------------------------
 DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev liblmdb-dev libinih-dev
-DEPS_TEST := libcmocka-dev memcached curl strace
+DEPS_TEST := libcmocka-dev memcached curl strace python3
+DEPS_CLIENTS := python3 curl memcached perl libcurl4-openssl-dev php-cli php-curl default-jdk-headless nodejs golang-go
 DEPS_LINT := clang clang-format clang-tidy
 DEPS_BENCH := wrk nginx libnginx-mod-http-memc libnginx-mod-http-echo
 
@@ -59,7 +60,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -95,6 +96,9 @@ deps-build:
 
 deps-lint:
 	$(call install_packages,$(DEPS_BUILD) $(DEPS_LINT))
+
+deps-clients: ## install the HTTP clients of test-clients
+	$(call install_packages,$(DEPS_BUILD) $(DEPS_CLIENTS))
 
 deps-bench: ## install what the benchmarks compare with
 	$(call install_packages,$(DEPS_BUILD) $(DEPS_BENCH))
@@ -197,6 +201,10 @@ test: deps ## run every test, with sanitizers
 # The tests find the program under test in KVGATE.
 check: $(SAN_PROGRAMS) $(TEST_BIN)
 	$(Q)KVGATE=$(CURDIR)/$S/kvgate tests/run $(TEST_BIN)
+
+test-clients: deps-clients ## real HTTP clients, each request timed
+	@$(MAKE) --no-print-directory all
+	$(Q)KVGATE=$(abspath $B/kvgate) tests/clients/run
 
 bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
 	$(Q)tests/bench/compare.sh $B/kvgate
