@@ -39,7 +39,7 @@ struct request_head {
     struct slice target;     /* raw, as on the request line */
     bool version_1_1;        /* HTTP/1.1: Host is needed, expectations count */
     bool target_damaged;     /* there was a NUL or a space in it */
-    bool bad_name;           /* a header name with a space behind it */
+    bool bad_header;         /* malformed: a space behind a name, folded, cut by a NUL */
     bool chunked;            /* Transfer-Encoding: chunked */
     unsigned transfers;      /* Transfer-Encoding headers */
     unsigned lengths;        /* Content-Length headers */

@@ -36,6 +36,9 @@
 /* libmicrohttpd stops to accept at its own limit; ours must come first, since it has an answer. */
 #define CONNECTIONS_SPARE 256
 
+/* How long a connection that is one too many may be silent before it gets its answer unasked. */
+#define REFUSED_MS 1000
+
 /* Passes that a stop spends on connections that the kernel has accepted and we have not. */
 #define QUIESCE_PASSES 64
 
@@ -76,6 +79,9 @@ begin(struct connection *c, const char *method, const char *version)
     };
     bool has_body;
 
+    if (c->linger) {
+        return MHD_NO; /* it has had its answer, in http_expire */
+    }
     /* A NUL would hide the rest of the target: between its end and the version is one byte. */
     head.target_damaged = c->target_end == NULL || version != c->target_end + 1 ||
                           memchr(c->target, ' ', c->target_len) != NULL;
@@ -236,6 +242,7 @@ http_create(struct request_context *context, struct lingers *lingers, int listen
     http->lingers = lingers;
     http->listen_fd = listen_fd;
     connection_list_init(&http->idle);
+    connection_list_init(&http->refused);
     connection_list_init(&http->receiving);
     connection_list_init(&http->answering);
     http->daemon = MHD_start_daemon(
@@ -285,7 +292,7 @@ http_has_backlog(struct http *http)
 size_t
 http_connections(const struct http *http)
 {
-    return http->idle.count + http_busy(http);
+    return http->idle.count + http->refused.count + http_busy(http);
 }
 
 size_t
@@ -321,6 +328,9 @@ http_next_deadline(const struct http *http)
     int64_t idle = list_deadline(&http->idle, idle_limit(http));
     int64_t receiving = list_deadline(&http->receiving, http->context->config->request_timeout_ms);
 
+    int64_t refused = list_deadline(&http->refused, REFUSED_MS);
+
+    idle = idle < refused ? idle : refused;
     return idle < receiving ? idle : receiving;
 }
 
@@ -340,6 +350,12 @@ http_expire(struct http *http)
 
     while (list_deadline(&http->idle, idle_limit(http)) <= now) {
         cut_off(TAILQ_FIRST(&http->idle.connections), &http->idle);
+    }
+    while (list_deadline(&http->refused, REFUSED_MS) <= now) {
+        struct connection *c = TAILQ_FIRST(&http->refused.connections);
+        answer_raw(c, c->quota == QUOTA_ADDRESS ? REPLY_TOO_MANY_FROM_ADDRESS
+                                                : REPLY_TOO_MANY_CONNECTIONS);
+        cut_off(c, &http->idle);
     }
     while (list_deadline(&http->receiving, timeout) <= now) {
         struct connection *c = TAILQ_FIRST(&http->receiving.connections);
@@ -363,6 +379,7 @@ http_quiesce(struct http *http)
     }
     http->stopping = true;
     MHD_quiesce_daemon(http->daemon);
+    shutdown(http->listen_fd, SHUT_RD); /* who comes now is refused, not left waiting */
     TAILQ_FOREACH (c, &http->idle.connections, link) {
         shutdown(c->fd, SHUT_RD);
     }

@@ -11,6 +11,7 @@
 
 #include "http.h"
 #include "http_reply.h"
+#include "loop.h"
 
 struct connection;
 
@@ -21,6 +22,7 @@ struct connection_list {
 };
 
 struct connection {
+    struct watch hangup;             /* the same socket: tells that the client will send no more */
     struct http *http;               /* (ref) */
     struct MHD_Connection *mhd;      /* (ref) */
     int fd;                          /* (ref) the socket, libmicrohttpd's */
@@ -49,6 +51,7 @@ struct http {
     int listen_fd;                    /* (ref) */
     bool stopping;                    /* answers are the last of their connections */
     struct connection_list idle;      /* no request line yet */
+    struct connection_list refused;   /* one too many, and silent yet */
     struct connection_list receiving; /* a request has begun and not ended */
     struct connection_list answering; /* a request is complete, its answer not yet sent */
     struct connection *touched;       /* (ref) those that received something in this turn */

@@ -4,6 +4,33 @@
 
 #include "slice.h"
 
+/*
+ * Whether the header was folded over two lines, which RFC 9112, section 5.2, lets us refuse. libmicrohttpd
+ * glues the second line to the header's *name*: a folded Content-Length would be hidden, and its body run
+ * as the next request. Of a header that came in one line, the value stands behind name, colon and blanks.
+ */
+static bool
+is_folded(struct slice name, const char *value)
+{
+    const char *expected = name.ptr + name.len + 1;
+
+    if (value == NULL) {
+        return false;
+    }
+    while (expected < value && (*expected == ' ' || *expected == '\t')) {
+        expected++;
+    }
+    return expected != value;
+}
+
+/* Whether a NUL cuts the value of a header that frames the request: behind one that came whole, CRLF has
+   become two NULs. A line that ends in a bare LF is taken for cut, too. */
+static bool
+is_cut(struct slice text)
+{
+    return text.ptr[text.len + 1] != '\0';
+}
+
 /* One header: the few that decide something. */
 static enum MHD_Result
 on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
@@ -11,11 +38,12 @@ on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len,
 {
     struct request_head *head = cls;
     struct slice key = slice_of(name, name_len);
-    struct slice text = slice_of(value == NULL ? "" : value, value_len);
+    struct slice text = slice_of(value == NULL ? "\0" : value, value_len);
 
     (void)kind;
-    if (name_len == 0 || name[name_len - 1] == ' ' || name[name_len - 1] == '\t') {
-        head->bad_name = true;
+    if (name_len == 0 || name[name_len - 1] == ' ' || name[name_len - 1] == '\t' ||
+        is_folded(key, value)) {
+        head->bad_header = true;
         return MHD_YES;
     }
     switch (name_len) {
@@ -40,12 +68,14 @@ on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len,
     case sizeof("Content-Length") - 1:
         if (slice_equal_nocase(key, SLICE("Content-Length"))) {
             head->lengths++;
+            head->bad_header |= is_cut(text);
             head->bad_length |= !slice_to_u64(text, &head->content_length);
         }
         break;
     case sizeof("Transfer-Encoding") - 1:
         if (slice_equal_nocase(key, SLICE("Transfer-Encoding"))) {
             head->transfers++;
+            head->bad_header |= is_cut(text);
             head->chunked = slice_equal_nocase(text, SLICE("chunked"));
             head->bad_transfer |= !head->chunked;
         }

@@ -11,14 +11,14 @@
 static enum reply_id
 check_framing(const struct request_head *head)
 {
-    if (head->bad_name) {
+    if (head->bad_header) {
         return REPLY_BAD_HEADER;
     }
     if (head->lengths > 1 || head->bad_length || (head->lengths > 0 && head->transfers > 0)) {
         return REPLY_BAD_LENGTH;
     }
-    if (head->transfers > 1 || head->bad_transfer) {
-        return REPLY_BAD_TRANSFER;
+    if (head->transfers > 1 || head->bad_transfer || (head->transfers > 0 && !head->version_1_1)) {
+        return REPLY_BAD_TRANSFER; /* HTTP/1.0 has none: section 6.1 calls it faulty framing */
     }
     if (head->hosts > 1 || (head->hosts == 0 && head->version_1_1)) {
         return REPLY_BAD_HOST;
@@ -225,6 +225,11 @@ request_prepare(struct request *request, const struct request_head *head)
     result = route_find(request->context->config, head->target, &request->at);
     if (slice_equal(head->method, SLICE("OPTIONS"))) {
         return prepare_options(request, result);
+    }
+    if (result == ROUTE_BAD_TARGET && method == 0) {
+        request->drop_body = true; /* CONNECT: its target is right, it is the method that is not */
+        request->reply.allow = CONFIG_METHODS_ALL;
+        return REPLY_METHOD;
     }
     if (result != ROUTE_KEY) {
         return prepare_own(request, result, method);
