@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 #define THREADS     4
 #define CONNECTIONS 8 /* of each thread, all with a request under way at a time */
@@ -22,7 +22,7 @@
 #define VALUE_MAX   20000 /* bytes; a few cross the buffers, most do not */
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static const char *dialect; /* NULL: the embedded store */
 
 enum action { READ, WRITE, REMOVE };
@@ -57,7 +57,7 @@ setup(void **state)
                    ? 0
                    : -1;
     }
-    return memcached_server_start(&server, NULL) &&
+    return memcached_process_start(&server, NULL) &&
                    gateway_start_config(&gateway, "[server]\nworkers = 2\n" GATEWAY_MEMCACHED,
                                         dialect, (unsigned)server.port)
                ? 0
@@ -69,7 +69,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     return 0;
 }
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static char url[64];
 static char out[65536];
 
@@ -20,7 +20,7 @@ static int
 setup(void **state)
 {
     (void)state;
-    if (!memcached_server_start(&server, NULL) ||
+    if (!memcached_process_start(&server, NULL) ||
         !gateway_start_config(&gateway, GATEWAY_MEMCACHED, "auto", (unsigned)server.port)) {
         return -1;
     }
@@ -33,7 +33,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     return 0;
 }
 

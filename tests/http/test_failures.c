@@ -12,17 +12,17 @@
 #include <time.h>
 
 #include "clock.h"
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static const char *dialect;
 
 static int
 setup(void **state)
 {
     (void)state;
-    return memcached_server_start(&server, NULL) &&
+    return memcached_process_start(&server, NULL) &&
                    gateway_start_config(&gateway,
                                         "[server]\nworkers = 1\n" GATEWAY_MEMCACHED
                                         "op_timeout = 300ms\n"
@@ -39,7 +39,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     return 0;
 }
 
@@ -95,7 +95,7 @@ test_down_and_back(void **state)
     for (int round = 0; round < 3; round++) {
         await_status("PUT", "/down", "value", 204, 3000);
         assert_int_equal(ask("GET", "/-/ready", NULL), 200);
-        memcached_server_kill(&server);
+        memcached_process_kill(&server);
         expect_unavailable("GET", "/down", NULL);
         expect_unavailable("PUT", "/down", "new");
         expect_unavailable("DELETE", "/down", NULL);
@@ -104,7 +104,7 @@ test_down_and_back(void **state)
         assert_int_equal(ask("GET", "/-/health", NULL), 200);
         assert_int_equal(ask("PUT", "/local/x", "x"), 204);
         assert_int_equal(ask("GET", "/local/x", NULL), 200);
-        assert_true(memcached_server_restart(&server));
+        assert_true(memcached_process_restart(&server));
         /* Requests keep coming all the while: no quiet moment is needed. */
         await_status("GET", "/down", NULL, 404, 2000);
         await_status("GET", "/-/ready", NULL, 200, 2000);
@@ -127,7 +127,7 @@ test_restarted_unseen(void **state)
             status = http_client_request(&c, "PUT", "/restart", NULL, "value", 5);
         } while (status != 204 && clock_monotonic_ms() < deadline);
         assert_int_equal(status, 204);
-        assert_true(memcached_server_restart(&server));
+        assert_true(memcached_process_restart(&server));
         assert_request(&c, "GET", "/restart", NULL, NULL, 0, 404);
     }
     http_client_close(&c);
@@ -145,7 +145,7 @@ test_silent_and_back(void **state)
         int64_t begun;
 
         await_status("PUT", "/silent", "value", 204, 2000);
-        memcached_server_pause(&server);
+        memcached_process_pause(&server);
         begun = clock_monotonic_ms();
         assert_int_equal(ask(methods[i], "/silent", body), 504);
         assert_in_range(clock_monotonic_ms() - begun, 200, 1500);
@@ -160,7 +160,7 @@ test_silent_and_back(void **state)
         }
         assert_int_equal(ask("GET", "/-/ready", NULL), 503);
         assert_int_equal(ask("GET", "/-/health", NULL), 200);
-        memcached_server_resume(&server);
+        memcached_process_resume(&server);
         await_status("GET", "/-/ready", NULL, 200, 2000);
         await_status("PUT", "/silent", "after", 204, 2000);
         assert_value(gateway.port, "/silent", "after", 5);
@@ -176,10 +176,10 @@ test_short_silence(void **state)
     (void)state;
     await_status("PUT", "/short", "value", 204, 2000);
     assert_true(http_client_open(&c, gateway.port));
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     assert_true(http_client_send_text(&c, "GET /short HTTP/1.1\r\nHost: t\r\n\r\n"));
     assert_false(http_client_has_input(&c, 100));
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     assert_response(&c, false, 200);
     assert_body(&c, "value");
     http_client_close(&c);
@@ -200,7 +200,7 @@ test_crowd_waits(void **state)
         assert_request(&c[i], "GET", "/-/health", NULL, NULL, 0, 200);
     }
     await_status("PUT", "/crowd", "value", 204, 2000);
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     begun = clock_monotonic_ms();
     for (int i = 0; i < CROWD; i++) {
         char text[128];
@@ -213,7 +213,7 @@ test_crowd_waits(void **state)
         assert_response(&c[i], false, 504);
     }
     assert_true(clock_monotonic_ms() - begun < 2500);
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     await_status("GET", "/crowd", NULL, 200, 2000);
     for (int i = 0; i < CROWD; i++) {
         assert_request(&c[i], "GET", i % 2 == 0 ? "/crowd" : "/crowd-none", NULL, NULL, 0,
@@ -235,7 +235,7 @@ test_vanish_while_waiting(void **state)
 
     (void)state;
     await_status("PUT", "/vanish", "value", 204, 2000);
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     for (int i = 0; i < 32; i++) {
         struct http_client c;
 
@@ -250,7 +250,7 @@ test_vanish_while_waiting(void **state)
         }
     }
     assert_int_equal(ask("GET", "/local/none", NULL), 404);
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     await_status("GET", "/vanish", NULL, 200, 2000);
     assert_value(gateway.port, "/vanish", "value", 5);
 }
@@ -266,20 +266,20 @@ test_dies_under_way(void **state)
     for (int i = 0; i < 16; i++) {
         assert_true(http_client_open(&c[i], gateway.port));
     }
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     for (int i = 0; i < 16; i++) {
         assert_true(http_client_send_text(
             &c[i], i % 2 == 0 ? "GET /dies HTTP/1.1\r\nHost: t\r\n\r\n"
                               : "PUT /dies HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\nx"));
     }
     assert_int_equal(ask("GET", "/-/health", NULL), 200);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     for (int i = 0; i < 16; i++) {
         assert_int_equal(http_client_receive(&c[i], false), HTTP_RESPONSE);
         assert_true(c[i].status == 503 || c[i].status == 504);
         http_client_close(&c[i]);
     }
-    assert_true(memcached_server_restart(&server));
+    assert_true(memcached_process_restart(&server));
     await_status("PUT", "/dies", "again", 204, 2000);
     assert_value(gateway.port, "/dies", "again", 5);
 }
@@ -299,12 +299,12 @@ test_all_workers_recover(void **state)
     for (int i = 0; i < 16; i++) {
         assert_value(other.port, "/recover", NULL, 0);
     }
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     for (int i = 0; i < 16; i++) {
         assert_once(&c, other.port, "GET", "/recover", NULL, NULL, 0, 503);
         http_client_close(&c);
     }
-    assert_true(memcached_server_restart(&server));
+    assert_true(memcached_process_restart(&server));
     begun = clock_monotonic_ms();
     while (in_a_row < 16) {
         int status = http_client_once(&c, other.port, "GET", "/recover", NULL, NULL, 0);
@@ -327,7 +327,7 @@ test_start_without_store(void **state)
     struct http_client c;
 
     (void)state;
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     assert_true(gateway_start_config(&other, GATEWAY_MEMCACHED, dialect, (unsigned)server.port));
     assert_once(&c, other.port, "GET", "/start", NULL, NULL, 0, 503);
     http_client_close(&c);
@@ -336,7 +336,7 @@ test_start_without_store(void **state)
     assert_once(&c, other.port, "GET", "/-/health", NULL, NULL, 0, 200);
     http_client_close(&c);
     assert_int_equal(gateway_stop(&other, SIGTERM), 0);
-    assert_true(memcached_server_restart(&server));
+    assert_true(memcached_process_restart(&server));
     await_status("PUT", "/start", "value", 204, 2000);
 }
 

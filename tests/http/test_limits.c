@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 /* The largest values of memcached's 1 MiB items, under keys of 1 and of 250 bytes. */
 #define LARGEST_1   1048516
 #define LARGEST_250 1048267
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static const char *dialect;
 static char *value; /* LARGEST_1 + 1 bytes */
 
@@ -27,7 +27,7 @@ setup(void **state)
     (void)state;
     value = malloc(LARGEST_1 + 1);
     gateway_fill(value, LARGEST_1 + 1, 1);
-    return memcached_server_start(&server, NULL) &&
+    return memcached_process_start(&server, NULL) &&
                    gateway_start_config(&gateway, GATEWAY_MEMCACHED, dialect, (unsigned)server.port)
                ? 0
                : -1;
@@ -38,7 +38,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     free(value);
     return 0;
 }

@@ -12,16 +12,16 @@
 #include <time.h>
 
 #include "clock.h"
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
-static struct memcached_server server;
+static struct memcached_process server;
 static struct gateway gateway;
 
 static int
 setup(void **state)
 {
     (void)state;
-    return memcached_server_start(&server, NULL) &&
+    return memcached_process_start(&server, NULL) &&
                    gateway_start_config(
                        &gateway,
                        "[server]\nworkers = 1\ndrain_timeout = 2s\n" GATEWAY_MEMCACHED
@@ -36,7 +36,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     return 0;
 }
 
@@ -51,7 +51,7 @@ wait_in_store(struct http_client *waiting, const char *request)
 
     assert_once(waiting, gateway.port, "PUT", "/stop", NULL, "value", 5, GATEWAY_STORED);
     assert_once(&other, gateway.port, "GET", "/stop", NULL, NULL, 0, 200);
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     assert_true(http_client_send_text(waiting, request));
     assert_request(&other, "GET", "/-/health", NULL, NULL, 0, 200);
     http_client_close(&other);
@@ -72,7 +72,7 @@ answered_after_resume(int signal)
     /* The idle one is closed at once: the stop has begun, and there still is a request. */
     assert_closed(&idle);
     assert_true(process_runs(&gateway.process));
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     assert_response(&c, false, 200);
     assert_body(&c, "value");
     assert_closed(&c);
@@ -205,7 +205,7 @@ test_no_new_connections(void **state)
         }
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
     }
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     assert_response(&c, false, 200);
     assert_int_equal(gateway_stop(&gateway, 0), 0);
     http_client_close(&c);

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "clock.h"
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 #include "syscall_trace.h"
 
 #define REPEAT 20     /* how often each small request is made */
@@ -143,7 +143,7 @@ drive(struct http_client *c, const char *directory)
 static void
 test_traffic(void **state)
 {
-    struct memcached_server server;
+    struct memcached_process server;
     struct gateway g;
     struct http_client c;
 
@@ -151,7 +151,7 @@ test_traffic(void **state)
     if (!syscall_trace_possible()) {
         skip();
     }
-    assert_true(memcached_server_start(&server, NULL));
+    assert_true(memcached_process_start(&server, NULL));
     assert_true(start_traced(&g, server.port));
     assert_true(http_client_open(&c, g.port));
     drive(&c, g.directory);
@@ -159,7 +159,7 @@ test_traffic(void **state)
     assert_int_equal(process_stop(&g.process, SIGTERM, GATEWAY_TIMEOUT_MS), 0);
     load_trace(g.directory);
     gateway_deinit(&g);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
 }
 
 /* ---- looking at the trace ------------------------------------------------------------------- */

@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "clock.h"
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static const char *dialect; /* NULL: the embedded store */
 
 static int
@@ -25,7 +25,7 @@ setup(void **state)
     if (dialect == NULL) {
         return gateway_start_embedded(&gateway) ? 0 : -1;
     }
-    return memcached_server_start(&server, NULL) &&
+    return memcached_process_start(&server, NULL) &&
                    gateway_start_config(&gateway, GATEWAY_MEMCACHED, dialect, (unsigned)server.port)
                ? 0
                : -1;
@@ -36,7 +36,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     return 0;
 }
 

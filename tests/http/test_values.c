@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 
 /* The most that memcached takes under a one-byte key. */
 #define LARGEST 1048516
 
 static struct gateway gateway;
-static struct memcached_server server;
+static struct memcached_process server;
 static memcached_st *client; /* NULL on the embedded store */
 static const char *dialect;  /* NULL on the embedded store */
 
@@ -35,7 +35,7 @@ setup(void **state)
     if (dialect == NULL) {
         return gateway_start_embedded(&gateway) ? 0 : -1;
     }
-    if (!memcached_server_start(&server, NULL) ||
+    if (!memcached_process_start(&server, NULL) ||
         !gateway_start_config(&gateway, GATEWAY_MEMCACHED, dialect, (unsigned)server.port)) {
         return -1;
     }
@@ -48,7 +48,7 @@ teardown(void **state)
 {
     (void)state;
     gateway_deinit(&gateway);
-    memcached_server_kill(&server);
+    memcached_process_kill(&server);
     memcached_free(client);
     return 0;
 }

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 #include "clock.h"
 #include "fake_memcached.h"
 
@@ -162,12 +162,12 @@ ask(struct peer *peer, const char *command)
 static void
 test_it_answers_as_memcached_does(void **state)
 {
-    struct memcached_server real = { 0 };
+    struct memcached_process real = { 0 };
     struct fake *fake = fake_create(0);
     struct peer ours, theirs;
 
     (void)state;
-    assert_true(memcached_server_start(&real, NULL));
+    assert_true(memcached_process_start(&real, NULL));
     ours.fd = dial(fake_port(fake));
     theirs.fd = dial(real.port);
     for (size_t i = 0; i < sizeof(transcript) / sizeof(transcript[0]); i++) {
@@ -179,7 +179,7 @@ test_it_answers_as_memcached_does(void **state)
     }
     close(ours.fd);
     close(theirs.fd);
-    memcached_server_stop(&real);
+    memcached_process_stop(&real);
     fake_destroy(fake);
 }
 

@@ -16,12 +16,12 @@
 
 #include <cmocka.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 #include "clock.h"
 #include "store_contract.h"
 #include "store_rig.h"
 
-static struct memcached_server server;
+static struct memcached_process server;
 
 /* ---- the contract ---- */
 
@@ -38,7 +38,7 @@ setup_store(void *arg)
     struct rig rig;
     struct store_shared *shared;
 
-    if (!memcached_server_start(&server, NULL)) {
+    if (!memcached_process_start(&server, NULL)) {
         return NULL;
     }
     rig_config(&rig, setting->dialect, server.port);
@@ -55,7 +55,7 @@ teardown_store(struct store_shared *shared, void *arg)
 {
     (void)arg;
     store_memcached.teardown(shared);
-    memcached_server_stop(&server);
+    memcached_process_stop(&server);
 }
 
 static int
@@ -115,7 +115,7 @@ static const struct limit limits[] = {
 static void
 set_raw(const char *key, uint32_t flags, const char *value, size_t len, char answer[100])
 {
-    int fd = memcached_server_connect(&server);
+    int fd = memcached_process_connect(&server);
     char line[400];
     size_t got = 0;
     ssize_t n;
@@ -182,7 +182,7 @@ test_value_max_is_what_memcached_takes(void **state)
     longest[STORE_KEY_MAX] = '\0';
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         struct rig rig;
-        assert_true(memcached_server_start(&server, limits[i].args));
+        assert_true(memcached_process_start(&server, limits[i].args));
         rig_config(&rig, limits[i].dialect, server.port);
         rig.config.item_max = limits[i].item_max;
         rig.config.op_timeout_ms = RIG_PATIENCE_MS;
@@ -192,7 +192,7 @@ test_value_max_is_what_memcached_takes(void **state)
         check_limit(&rig, "f", 0xffffffff, bytes);
         check_limit(&rig, longest, 1, bytes);
         rig_close(&rig);
-        memcached_server_stop(&server);
+        memcached_process_stop(&server);
     }
     free(bytes);
 }
@@ -206,18 +206,18 @@ test_a_restart_while_idle_is_not_noticed(void **state)
     struct call call;
 
     (void)state;
-    assert_true(memcached_server_start(&server, NULL));
+    assert_true(memcached_process_start(&server, NULL));
     rig_config(&rig, CONFIG_DIALECT_AUTO, server.port);
     rig_open(&rig);
     rig_prepare(&rig, &call, STORE_SET, "k");
     call.op.value = SLICE("v");
     assert_int_equal(rig_do(&call), STORE_OK);
-    assert_true(memcached_server_restart(&server));
+    assert_true(memcached_process_restart(&server));
     rig_turn(&rig, 0);
     rig_prepare(&rig, &call, STORE_GET, "k");
     assert_int_equal(rig_do(&call), STORE_MISS);
     rig_close(&rig);
-    memcached_server_stop(&server);
+    memcached_process_stop(&server);
 }
 
 /* The process is halted: the kernel takes the command, nobody answers. */
@@ -229,19 +229,19 @@ test_a_halted_server_is_a_timeout(void **state)
     int64_t give_up_ms;
 
     (void)state;
-    assert_true(memcached_server_start(&server, NULL));
+    assert_true(memcached_process_start(&server, NULL));
     rig_config(&rig, CONFIG_DIALECT_AUTO, server.port);
     rig.config.op_timeout_ms = 100;
     rig_open(&rig);
     rig_prepare(&rig, &set, STORE_SET, "k");
     set.op.value = SLICE("v");
     assert_int_equal(rig_do(&set), STORE_OK);
-    memcached_server_pause(&server);
+    memcached_process_pause(&server);
     rig_get(&rig, &get, "k");
     rig_wait(&get);
     assert_string_equal(store_status_name(get.op.status), "timeout");
     assert_in_range(get.completed_ms - get.submitted_ms, 99, 200);
-    memcached_server_resume(&server);
+    memcached_process_resume(&server);
     give_up_ms = clock_monotonic_ms() + 2000;
     do {
         assert_true(clock_monotonic_ms() < give_up_ms);
@@ -251,7 +251,7 @@ test_a_halted_server_is_a_timeout(void **state)
     } while (get.op.status != STORE_OK);
     assert_true(rig_has_value(&get, SLICE("v")));
     rig_close(&rig);
-    memcached_server_stop(&server);
+    memcached_process_stop(&server);
 }
 
 /* More connections than the server allows: the refusal is one, and those that stand go on. */
@@ -265,9 +265,9 @@ test_too_many_connections(void **state)
     struct call call;
 
     (void)state;
-    assert_true(memcached_server_start(&server, args));
+    assert_true(memcached_process_start(&server, args));
     for (int i = 0; i < FILLERS; i++) {
-        fds[i] = memcached_server_connect(&server);
+        fds[i] = memcached_process_connect(&server);
     }
     rig_config(&rig, CONFIG_DIALECT_AUTO, server.port);
     rig_open(&rig);
@@ -284,7 +284,7 @@ test_too_many_connections(void **state)
     } while (call.op.status == STORE_UNAVAILABLE);
     assert_int_equal(call.op.status, STORE_MISS);
     rig_close(&rig);
-    memcached_server_stop(&server);
+    memcached_process_stop(&server);
 }
 
 int

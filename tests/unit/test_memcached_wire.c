@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "../support/memcached_server.h"
+#include "memcached_process.h"
 #include "clock.h"
 #include "memcached_codec.h"
 
-static struct memcached_server server;
+static struct memcached_process server;
 
 /* One connection, and the last answer on it. */
 static struct {
@@ -37,7 +37,7 @@ wire_open(const struct memcached_dialect *dialect, bool no_cas)
     wire.context = (struct memcached_context){ .now_s = clock_wall_ms() / 1000,
                                                .opaque = 4294967290,
                                                .no_cas = no_cas };
-    wire.fd = memcached_server_connect(&server);
+    wire.fd = memcached_process_connect(&server);
     wire.len = 0;
     assert_true(wire.fd >= 0);
 }
@@ -388,7 +388,7 @@ try_all(const struct memcached_dialect *dialect, bool no_cas)
 {
     bool meta = dialect == &memcached_meta;
 
-    assert_true(memcached_server_restart(&server));
+    assert_true(memcached_process_restart(&server));
     wire_open(dialect, no_cas);
     if (no_cas) {
         assert_int_equal(wire_simple(STORE_SET, "k", "one"), STORE_OK);
@@ -467,14 +467,14 @@ static int
 setup(void **state)
 {
     (void)state;
-    return memcached_server_start(&server, NULL) ? 0 : -1;
+    return memcached_process_start(&server, NULL) ? 0 : -1;
 }
 
 static int
 teardown(void **state)
 {
     (void)state;
-    memcached_server_stop(&server);
+    memcached_process_stop(&server);
     return 0;
 }
 

@@ -48,7 +48,7 @@ static const struct {
       { .version_1_1 = true, .hosts = 1, .transfers = 2, .chunked = true, .bad_transfer = true },
       REPLY_BAD_TRANSFER },
     { "a name with a space",
-      { .version_1_1 = true, .hosts = 1, .lengths = 1, .bad_name = true },
+      { .version_1_1 = true, .hosts = 1, .lengths = 1, .bad_header = true },
       REPLY_BAD_HEADER },
     { "a damaged target",
       { .version_1_1 = true, .hosts = 1, .lengths = 1, .target_damaged = true },
@@ -233,13 +233,13 @@ which_fault_first(void **state)
     struct request_head head = request_rig_head("PUT", "/ro/%zz?ttl=x");
 
     head.quota = QUOTA_ADDRESS;
-    head.bad_name = true;
+    head.bad_header = true;
     head.target_damaged = true;
     head.if_match = SLICE("junk");
     assert_int_equal(request_rig_refusal(rig, head), REPLY_TOO_MANY_FROM_ADDRESS);
     head.quota = QUOTA_OK;
     assert_int_equal(request_rig_refusal(rig, head), REPLY_BAD_HEADER);
-    head.bad_name = false;
+    head.bad_header = false;
     assert_int_equal(request_rig_refusal(rig, head), REPLY_BAD_TARGET);
     head.target_damaged = false;
     assert_int_equal(request_rig_refusal(rig, head), REPLY_BAD_ESCAPE);

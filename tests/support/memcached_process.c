@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memcached_server.c: runs a real memcached for tests. Knows nothing of its protocol. */
-#include "memcached_server.h"
+/* memcached_process.c: runs a real memcached for tests. Knows nothing of its protocol. */
+#include "memcached_process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ free_port(void)
 }
 
 int
-memcached_server_connect(const struct memcached_server *s)
+memcached_process_connect(const struct memcached_process *s)
 {
     struct sockaddr_in address = loopback(s->port);
     struct timeval limit = { .tv_sec = 5 };
@@ -80,7 +80,7 @@ memcached_server_connect(const struct memcached_server *s)
  * memcached refuses to run as root without being told to.
  */
 static _Noreturn void
-run(const struct memcached_server *s, pid_t parent)
+run(const struct memcached_process *s, pid_t parent)
 {
     char port[8];
     char *args[ARGS_MAX] = { "memcached", "-l", "127.0.0.1", "-U", "0", "-t", "2", "-p", port };
@@ -108,7 +108,7 @@ run(const struct memcached_server *s, pid_t parent)
 
 /* One attempt on s->port. A child that ended at once is reaped. */
 static bool
-spawn(struct memcached_server *s)
+spawn(struct memcached_process *s)
 {
     int64_t deadline = clock_monotonic_ms() + START_WAIT_MS;
     pid_t parent = getpid();
@@ -129,21 +129,21 @@ spawn(struct memcached_server *s)
             s->pid = 0;
             return false;
         }
-        fd = memcached_server_connect(s);
+        fd = memcached_process_connect(s);
         if (fd >= 0) {
             close(fd);
             return true;
         }
         wait_a_moment();
     }
-    memcached_server_kill(s);
+    memcached_process_kill(s);
     return false;
 }
 
 bool
-memcached_server_start(struct memcached_server *s, const char *const *extra_args)
+memcached_process_start(struct memcached_process *s, const char *const *extra_args)
 {
-    *s = (struct memcached_server){ .extra_args = extra_args };
+    *s = (struct memcached_process){ .extra_args = extra_args };
     for (int i = 0; i < START_TRIES; i++) {
         s->port = free_port();
         if (s->port != 0 && spawn(s)) {
@@ -155,9 +155,9 @@ memcached_server_start(struct memcached_server *s, const char *const *extra_args
 }
 
 bool
-memcached_server_restart(struct memcached_server *s)
+memcached_process_restart(struct memcached_process *s)
 {
-    memcached_server_kill(s);
+    memcached_process_kill(s);
     for (int i = 0; i < START_TRIES; i++) {
         if (spawn(s)) {
             return true;
@@ -169,7 +169,7 @@ memcached_server_restart(struct memcached_server *s)
 }
 
 void
-memcached_server_kill(struct memcached_server *s)
+memcached_process_kill(struct memcached_process *s)
 {
     if (s->pid == 0) {
         return;
@@ -181,7 +181,7 @@ memcached_server_kill(struct memcached_server *s)
 }
 
 void
-memcached_server_stop(struct memcached_server *s)
+memcached_process_stop(struct memcached_process *s)
 {
     int64_t deadline = clock_monotonic_ms() + STOP_WAIT_MS;
 
@@ -197,11 +197,11 @@ memcached_server_stop(struct memcached_server *s)
         }
         wait_a_moment();
     }
-    memcached_server_kill(s);
+    memcached_process_kill(s);
 }
 
 void
-memcached_server_pause(struct memcached_server *s)
+memcached_process_pause(struct memcached_process *s)
 {
     kill(s->pid, SIGSTOP);
     while (waitpid(s->pid, NULL, WUNTRACED) < 0 && errno == EINTR) {
@@ -209,7 +209,7 @@ memcached_server_pause(struct memcached_server *s)
 }
 
 void
-memcached_server_resume(struct memcached_server *s)
+memcached_process_resume(struct memcached_process *s)
 {
     kill(s->pid, SIGCONT);
     while (waitpid(s->pid, NULL, WCONTINUED) < 0 && errno == EINTR) {
