@@ -152,14 +152,22 @@ run_and_kill(const struct config_store *config, struct history *history, unsigne
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* Whether KEY may be absent: the last write known was a delete, or one that may have followed. */
+/*
+ * Whether KEY may be absent: its last acknowledged write was a delete, or some later one was, which a
+ * child may have carried out before it was killed and could not report any more.
+ */
 static bool
 may_be_absent(const struct history *history, uint64_t key)
 {
     uint64_t n = history->last[key];
 
-    return n == 0 || is_delete(n) ||
-           (is_delete(n + KEYS) && n + KEYS <= history->highest + 2 * WINDOW);
+    if (n == 0) {
+        return true;
+    }
+    while (n <= history->highest + 2 * WINDOW && !is_delete(n)) {
+        n += KEYS;
+    }
+    return n <= history->highest + 2 * WINDOW;
 }
 
 static void
