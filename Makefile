@@ -7,7 +7,8 @@ SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
 
 # ---- Debian packages, in one place ---------------------------------------------------------------
-DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev liblmdb-dev libinih-dev
+# libssl-dev: libmemcached.pc wants libcrypto.pc, and its package does not say so.
+DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev libssl-dev liblmdb-dev libinih-dev
 DEPS_TEST := libcmocka-dev memcached curl strace python3
 DEPS_CLIENTS := python3 curl memcached perl libcurl4-openssl-dev php-cli php-curl default-jdk-headless nodejs golang-go
 DEPS_LINT := clang clang-format clang-tidy
@@ -109,7 +110,8 @@ libs:
 	    echo "missing: pkg-config (Debian: make deps)" >&2; exit 1; \
 	fi; \
 	for l in $(LIBRARIES) $(WANT); do \
-	    pkg-config --exists $$l || { echo "missing library: $$l (pkg-config does not know it; on Debian: make deps)" >&2; missing=1; }; \
+	    why=$$(pkg-config --short-errors --print-errors --exists $$l 2>&1) || \
+	        { echo "missing library: $$l: $$why (on Debian: make deps)" | tr '\n' ' ' >&2; echo >&2; missing=1; }; \
 	done; \
 	exit $$missing
 
