@@ -155,6 +155,10 @@ answer_request(struct stall_server *s, int fd, const struct request *r)
         ((s->mode & STALL_SERVER_SLOW_AT_1000) != 0 && r->body_len == 1000)) {
         pause_ms(STALL_SERVER_PAUSE_MS);
     }
+    if (r->expect && (s->mode & STALL_SERVER_NO_CONTINUE) != 0 &&
+        atomic_fetch_add(&s->expects, 1) % 2 == 0) {
+        send_text(fd, "HTTP/1.1 100 Continue\r\n\r\n"); /* too late: the body is here */
+    }
     if ((s->mode & STALL_SERVER_GARBAGE) != 0) {
         send_text(fd, "220 mail ready\r\n");
         return;

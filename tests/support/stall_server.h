@@ -14,10 +14,11 @@
 
 /* How the server behaves; faults can be joined. */
 enum {
-    STALL_SERVER_WELL = 0,             /* one write, TCP_NODELAY, acknowledges half requests */
-    STALL_SERVER_SPLIT = 1,            /* header and body in two writes, Nagle on */
-    STALL_SERVER_DELAYED_ACK = 2,      /* half a request is acknowledged when the kernel likes */
-    STALL_SERVER_NO_CONTINUE = 4,      /* Expect is ignored */
+    STALL_SERVER_WELL = 0,        /* one write, TCP_NODELAY, acknowledges half requests */
+    STALL_SERVER_SPLIT = 1,       /* header and body in two writes, Nagle on */
+    STALL_SERVER_DELAYED_ACK = 2, /* half a request is acknowledged when the kernel likes */
+    STALL_SERVER_NO_CONTINUE =
+        4, /* 100 Continue never comes, or every other time behind the body */
     STALL_SERVER_LATE_CONTINUE = 8,    /* 100 Continue after a pause */
     STALL_SERVER_SLOW = 16,            /* each answer after a pause */
     STALL_SERVER_SLOW_PIECES = 32,     /* a pause between two reads of a request */
@@ -44,6 +45,7 @@ struct stall_server {
     atomic_bool foreign;  /* a write or delete of another target than the first */
     pthread_mutex_t lock; /* of KEY */
     char key[128];        /* the target of the first write */
+    atomic_int expects;   /* requests with Expect */
     size_t count;         /* connections so far; the accepting thread's until the stop */
     int clients[STALL_SERVER_CLIENTS];       /* (owned) */
     pthread_t threads[STALL_SERVER_CLIENTS]; /* one for each */

@@ -119,8 +119,7 @@ static void
 expect_same_server(memcached_st *client, const struct ring *ring, const char *key)
 {
     memcached_return_t error;
-    const memcached_instance_st *theirs =
-        memcached_server_by_key(client, key, strlen(key), &error);
+    const memcached_instance_st *theirs = memcached_server_by_key(client, key, strlen(key), &error);
     const struct config_server_address *ours =
         &config.servers[ring_lookup(ring, slice_from_string(key))];
 
