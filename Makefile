@@ -48,13 +48,14 @@ LIB_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
 KVSTALL_SRC := $(if $(wildcard src/kvstall/main.c),$(wildcard src/kvstall/*.c))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CONTRACT_SRC := $(filter-out tests/store/test_%,$(wildcard tests/store/*.c))
-TEST_SRC := $(wildcard tests/unit/test_*.c tests/store/test_*.c tests/http/test_*.c)
+TEST_SRC := $(wildcard tests/unit/test_*.c tests/store/test_*.c tests/http/test_*.c tests/stall/test_*.c)
 HEADERS := $(wildcard include/*.h)
 ALL_C := $(wildcard src/*.c src/*/*.c tests/*/*.c)
 ALL_H := $(HEADERS) $(wildcard src/*.h src/*/*.h tests/*/*.h)
 
 LIB_OBJ := $(LIB_SRC:%.c=$B/obj/%.o)
 SAN_LIB_OBJ := $(LIB_SRC:%.c=$S/obj/%.o)
+SAN_KVSTALL_OBJ := $(filter-out %/main.o,$(KVSTALL_SRC:%.c=$S/obj/%.o))
 SAN_SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$S/obj/%.o) $(CONTRACT_SRC:%.c=$S/obj/%.o)
 TEST_BIN := $(TEST_SRC:tests/%.c=$S/tests/%)
 PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
@@ -163,6 +164,11 @@ $S/tests/%: $S/obj/tests/%.o $(SAN_SUPPORT_OBJ) $S/libkvgate.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pthread $(SANITIZE) -o $@ $^ $(LIB_LIBS) -lcmocka
 
+$S/tests/stall/%: $S/obj/tests/stall/%.o $(SAN_KVSTALL_OBJ) $(SAN_SUPPORT_OBJ) $S/libkvgate.a
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -pthread $(SANITIZE) -o $@ $^ $(LIB_LIBS) -lcmocka
+
 -include $(shell find $B -name '*.d' 2>/dev/null)
 
 # ---- fuzzing: clang's libFuzzer on the pure parsers ---------------------------------------------
@@ -202,7 +208,7 @@ test: deps ## run every test, with sanitizers
 
 # The tests find the program under test in KVGATE.
 check: $(SAN_PROGRAMS) $(TEST_BIN)
-	$(Q)KVGATE=$(CURDIR)/$S/kvgate tests/run $(TEST_BIN)
+	$(Q)KVGATE=$(abspath $S/kvgate) KVSTALL=$(abspath $S/kvstall) tests/run $(TEST_BIN)
 
 test-clients: deps-clients ## real HTTP clients, each request timed
 	@$(MAKE) --no-print-directory all
