@@ -12,7 +12,8 @@ DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev libssl-dev liblmdb-d
 DEPS_TEST := libcmocka-dev memcached curl strace python3
 DEPS_CLIENTS := python3 curl memcached perl libcurl4-openssl-dev php-cli php-curl default-jdk-headless nodejs golang-go
 DEPS_LINT := clang clang-format clang-tidy
-DEPS_BENCH := wrk nginx libnginx-mod-http-memc libnginx-mod-http-echo
+DEPS_BENCH := wrk memcached nginx libnginx-mod-http-memc libnginx-mod-http-echo webdis redis-server python3 \
+    curl procps gnuplot-nox
 
 # What the libraries are called for pkg-config.
 LIBRARIES := libmicrohttpd libmemcached lmdb inih
@@ -62,7 +63,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test verdicts test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -216,6 +217,9 @@ test-clients: deps-clients ## real HTTP clients, each request timed
 
 bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
 	$(Q)tests/bench/compare.sh $B/kvgate
+
+verdicts: deps-bench all ## what kvstall says of kvgate, nginx, webdis; pictures in build/stall
+	$(Q)tests/bench/verdicts.sh $B/kvgate $B/kvstall $B/stall
 
 # ---- care ----------------------------------------------------------------------------------------
 lint: deps-lint ## format, static analysis, every header alone

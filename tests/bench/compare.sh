@@ -12,36 +12,10 @@ rounds=${ROUNDS:-3}
 seconds=${SECONDS_EACH:-2}
 sizes=${SIZES:-100 307200}
 connections=${CONNECTIONS:-32 256}
-dir=$(mktemp -d)
-pids=()
-
-cleanup() {
-    kill "${pids[@]}" 2>/dev/null || true
-    wait 2>/dev/null || true
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-wait_for_port() {
-    for _ in $(seq 200); do
-        (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
-        sleep 0.05
-    done
-    echo "nothing listens on $1" >&2
-    exit 1
-}
-
-mport=$(free_port) nport=$(free_port) kport=$(free_port)
-user=(); [ "$(id -u)" = 0 ] && user=(-u nobody)
-memcached -l 127.0.0.1 -p "$mport" -U 0 -t 1 -m 256 "${user[@]}" & pids+=($!)
-sed "s|@DIR@|$dir|g; s|@PORT@|$nport|g; s|@MEMCACHED@|$mport|g" "$here/nginx.conf" > "$dir/nginx.conf"
-chmod 755 "$dir"
-nginx -c "$dir/nginx.conf" -e "$dir/nginx.err" & pids+=($!); npid=$!
-"$kvgate" -l "127.0.0.1:$kport" -s "memcached://127.0.0.1:$mport" -w 2 >/dev/null & pids+=($!); kpid=$!
-for port in "$mport" "$nport" "$kport"; do wait_for_port "$port"; done
+. "$here/peers.sh"
+start_memcached
+start_nginx
+start_kvgate "memcached://127.0.0.1:$mport"
 
 # User and system time of a process and its children (nginx's workers), in clock ticks.
 ticks() {
