@@ -210,6 +210,7 @@ test: deps ## run every test, with sanitizers
 # The tests find the program under test in KVGATE.
 check: $(SAN_PROGRAMS) $(TEST_BIN)
 	$(Q)KVGATE=$(abspath $S/kvgate) KVSTALL=$(abspath $S/kvstall) tests/run $(TEST_BIN)
+	$(Q)KVGATE=$(abspath $S/kvgate) tests/clients/run --light
 
 test-clients: deps-clients ## real HTTP clients, each request timed
 	@$(MAKE) --no-print-directory all
