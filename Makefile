@@ -49,7 +49,9 @@ LIB_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
 KVSTALL_SRC := $(if $(wildcard src/kvstall/main.c),$(wildcard src/kvstall/*.c))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CONTRACT_SRC := $(filter-out tests/store/test_%,$(wildcard tests/store/*.c))
-TEST_SRC := $(wildcard tests/unit/test_*.c tests/store/test_*.c tests/http/test_*.c tests/stall/test_*.c)
+TEST_SRC := $(wildcard tests/unit/test_*.c tests/store/test_*.c tests/http/test_*.c tests/stall/test_*.c \
+    tests/net/test_*.c)
+NET_SRC := $(filter-out tests/net/test_%,$(wildcard tests/net/*.c))
 HEADERS := $(wildcard include/*.h)
 ALL_C := $(wildcard src/*.c src/*/*.c tests/*/*.c)
 ALL_H := $(HEADERS) $(wildcard src/*.h src/*/*.h tests/*/*.h)
@@ -165,6 +167,17 @@ $S/tests/%: $S/obj/tests/%.o $(SAN_SUPPORT_OBJ) $S/libkvgate.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pthread $(SANITIZE) -o $@ $^ $(LIB_LIBS) -lcmocka
 
+$S/tests/net/%: $S/obj/tests/net/%.o $(NET_SRC:%.c=$S/obj/%.o) $(SAN_SUPPORT_OBJ) $S/libkvgate.a
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -pthread $(SANITIZE) -o $@ $^ $(LIB_LIBS) -lcmocka
+
+# Switches the rules against stalls off, one at a time, so that the tests of them can be seen to fail.
+$S/tests/net/switch_off.so: tests/net/preload/switch_off.c $B/flags
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(OPTIMIZE) -fPIC -shared -o $@ $< -ldl
+
 $S/tests/stall/%: $S/obj/tests/stall/%.o $(SAN_KVSTALL_OBJ) $(SAN_SUPPORT_OBJ) $S/libkvgate.a
 	$(say) LD $@
 	@mkdir -p $(@D)
@@ -208,7 +221,7 @@ test: deps ## run every test, with sanitizers
 	@$(MAKE) --no-print-directory check
 
 # The tests find the program under test in KVGATE.
-check: $(SAN_PROGRAMS) $(TEST_BIN)
+check: $(SAN_PROGRAMS) $(TEST_BIN) $S/tests/net/switch_off.so
 	$(Q)KVGATE=$(abspath $S/kvgate) KVSTALL=$(abspath $S/kvstall) tests/run $(TEST_BIN)
 	$(Q)KVGATE=$(abspath $S/kvgate) tests/clients/run --light
 
