@@ -243,15 +243,16 @@ receive_once(struct memcached_lane *lane)
 }
 
 /*
- * A value that has begun and not ended is acknowledged now. The server may have filled a receive window that
- * is still small, and then the rest of the value would wait for our delayed ACK.
+ * A reply that has begun and not ended is acknowledged now. A server that writes a reply in pieces under
+ * Nagle's algorithm holds the rest back until then, and one that has filled a receive window which
+ * is still small does so, too; the kernel would let it wait for 40 ms.
  */
 static void
-acknowledge_half_value(struct memcached_lane *lane)
+acknowledge_half_reply(struct memcached_lane *lane)
 {
     int on = 1;
 
-    if (lane->value != NULL) {
+    if (lane->value != NULL || lane->in_len > 0) {
         setsockopt(lane->watch.fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
     }
 }
@@ -261,5 +262,5 @@ lane_receive(struct memcached_lane *lane)
 {
     for (int reads = 0; reads < LANE_READS_MAX && receive_once(lane); reads++) {
     }
-    acknowledge_half_value(lane);
+    acknowledge_half_reply(lane);
 }
