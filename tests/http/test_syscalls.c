@@ -116,6 +116,19 @@ drive_pieces(struct http_client *c, const char *directory)
     mark(c, "end", "header-lines");
 }
 
+/* A client that waits for the 100 before it sends its body. */
+static void
+drive_expect(struct http_client *c)
+{
+    mark(c, "begin", "expect");
+    assert_true(http_client_send_text(c, "PUT /expect HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n"
+                                         "Expect: 100-continue\r\n\r\n"));
+    assert_response(c, false, 100);
+    assert_true(http_client_send_text(c, "body"));
+    assert_response(c, false, GATEWAY_STORED);
+    mark(c, "end", "expect");
+}
+
 static void
 drive(struct http_client *c, const char *directory)
 {
@@ -137,6 +150,7 @@ drive(struct http_client *c, const char *directory)
     assert_memory_equal(c->body, large, LARGE);
     mark(c, "end", "large-get");
     drive_pieces(c, directory);
+    drive_expect(c);
     free(large);
 }
 
@@ -413,6 +427,27 @@ test_pieces(void **state)
     check_armed(&s, ACKNOWLEDGED, "GET /pieces", "\"Host: t");
 }
 
+/* 100 Continue leaves at once, in a write of its own. */
+static void
+test_continue(void **state)
+{
+    struct stretch s;
+    const char *line;
+    char call[64];
+
+    (void)state;
+    need_trace();
+    s = find_stretch("expect");
+    snprintf(call, sizeof(call), "sendto(%d, ", s.client);
+    line = find_line(find_line(s.from, s.to, "recvfrom(", "PUT /expect"),
+                     find_line(s.from, s.to, "recvfrom(", "\"body\""), call,
+                     "\"HTTP/1.1 100 Continue\\r\\n\\r\\n\", 25");
+    if (line == NULL) {
+        show(&s);
+        fail_msg("no 100 Continue in a write of its own before the body");
+    }
+}
+
 /* Both sides of the gateway have Nagle's algorithm turned off. */
 static void
 test_nodelay(void **state)
@@ -437,7 +472,7 @@ main(void)
         cmocka_unit_test(test_miss),      cmocka_unit_test(test_put),
         cmocka_unit_test(test_head),      cmocka_unit_test(test_large_get),
         cmocka_unit_test(test_large_put), cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_nodelay),
+        cmocka_unit_test(test_nodelay),   cmocka_unit_test(test_continue),
     };
 
     return cmocka_run_group_tests(tests, NULL, teardown);
