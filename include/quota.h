@@ -21,6 +21,7 @@ struct quota {
     const struct config *config; /* (ref) the maxima */
     atomic_uint connections;     /* open now */
     atomic_size_t bytes;         /* of bodies and values, now */
+    atomic_llong quiet_until_ms; /* monotonic: a limit that is reached is logged once in a while */
     struct quota_peers *peers;   /* open connections by address (owned); NULL without that limit */
 };
 

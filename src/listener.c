@@ -183,7 +183,8 @@ open_unix(struct listener *listener, const char *address, char error[CONFIG_ERRO
     }
     listener->sockets[listener->count++] = fd;
     snprintf(listener->path, sizeof(listener->path), "%s", path);
-    if (listen(fd, BACKLOG) < 0) {
+    /* anybody may connect, as to a port; whom to keep out, the directory's mode says */
+    if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
         return fail(listener, address, strerror(errno), error);
     }
     snprintf(listener->name, sizeof(listener->name), "%s", address);

@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "log.h"
+
+/* Between two lines about limits. */
+#define QUIET_MS 10000
+
 /* Lists of addresses; a list is as long as there are addresses that share its place. */
 #define PEER_SLOTS 4096
 
@@ -31,6 +37,7 @@ quota_init(struct quota *quota, const struct config *config)
     quota->config = config;
     atomic_init(&quota->connections, 0);
     atomic_init(&quota->bytes, 0);
+    atomic_init(&quota->quiet_until_ms, 0);
     quota->peers = NULL;
     if (config->connections_per_address == 0) {
         return 0;
@@ -134,6 +141,19 @@ discount_peer(struct quota_peers *peers, const unsigned char address[16])
     pthread_mutex_unlock(&peers->mutex);
 }
 
+/* The text of a limit that was reached, at the most every QUIET_MS. */
+static void
+complain(struct quota *quota, const char *what)
+{
+    long long now = clock_monotonic_ms();
+    long long until = atomic_load_explicit(&quota->quiet_until_ms, memory_order_relaxed);
+
+    if (now >= until &&
+        atomic_compare_exchange_strong(&quota->quiet_until_ms, &until, now + QUIET_MS)) {
+        log_warn("limit reached: %s; clients are refused", what);
+    }
+}
+
 enum quota_verdict
 quota_connect(struct quota *quota, const struct sockaddr *address)
 {
@@ -142,9 +162,14 @@ quota_connect(struct quota *quota, const struct sockaddr *address)
 
     if (quota->peers != NULL && peer_address(address, peer) &&
         count_peer(quota->peers, peer) > quota->config->connections_per_address) {
+        complain(quota, "connections_per_address");
         return QUOTA_ADDRESS;
     }
-    return open > quota->config->connections ? QUOTA_CONNECTIONS : QUOTA_OK;
+    if (open > quota->config->connections) {
+        complain(quota, "connections");
+        return QUOTA_CONNECTIONS;
+    }
+    return QUOTA_OK;
 }
 
 void
@@ -165,6 +190,7 @@ quota_take(struct quota *quota, size_t n)
 
     if (n > quota->config->bytes_in_flight || before > quota->config->bytes_in_flight - n) {
         quota_give(quota, n);
+        complain(quota, "bytes_in_flight");
         return false;
     }
     return true;

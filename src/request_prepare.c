@@ -91,9 +91,12 @@ choose_delete(const struct request_head *head, struct store_op *op)
     return parse_etag(head->if_match, &op->cas) ? REPLY_ID_COUNT : REPLY_BAD_PRECONDITION;
 }
 
-/* `op` of the query. Counters, joins and touch are known by name, and not built yet. */
+/*
+ * `op` of the query, which goes with POST. Counters, joins and touch are known by name, and not built yet.
+ * Any other write that carries it is refused: it would do something that its sender does not mean.
+ */
 static enum reply_id
-check_operation(const struct request *request)
+check_operation(const struct request *request, unsigned method)
 {
     static const struct slice names[] = {
         SLICE_LITERAL("incr"),    SLICE_LITERAL("decr"),  SLICE_LITERAL("append"),
@@ -105,7 +108,7 @@ check_operation(const struct request *request)
         return REPLY_ID_COUNT;
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (slice_equal(names[i], op)) {
+        if (method == CONFIG_POST && slice_equal(names[i], op)) {
             return REPLY_UNSUPPORTED;
         }
     }
@@ -116,11 +119,8 @@ static enum reply_id
 prepare_write(struct request *request, const struct request_head *head, unsigned method)
 {
     const struct config_route *route = request->at.route;
-    enum reply_id refusal = REPLY_ID_COUNT;
+    enum reply_id refusal = check_operation(request, method);
 
-    if (method == CONFIG_POST) {
-        refusal = check_operation(request);
-    }
     if (refusal == REPLY_ID_COUNT && !read_ttl(request, &request->op.ttl_s)) {
         refusal = REPLY_BAD_TTL;
     }
@@ -138,6 +138,9 @@ prepare_write(struct request *request, const struct request_head *head, unsigned
     if (route->body_max != 0 && route->body_max < request->body_max) {
         request->body_max = route->body_max;
     }
+    if (request->context->config->bytes_in_flight < request->body_max) {
+        request->body_max = request->context->config->bytes_in_flight; /* it would never fit */
+    }
     return head->content_length > request->body_max ? REPLY_TOO_LARGE : REPLY_ID_COUNT;
 }
 
@@ -147,6 +150,7 @@ prepare_key(struct request *request, const struct request_head *head, unsigned m
 {
     const struct config_route *route = request->at.route;
     struct slice key = slice_of(request->at.key, request->at.key_len);
+    enum reply_id refusal;
 
     if ((route->methods & method) == 0) {
         request->reply.allow = route->methods;
@@ -161,7 +165,8 @@ prepare_key(struct request *request, const struct request_head *head, unsigned m
         return prepare_write(request, head, method);
     case CONFIG_DELETE:
         request->drop_body = true;
-        return choose_delete(head, &request->op);
+        refusal = check_operation(request, method);
+        return refusal == REPLY_ID_COUNT ? choose_delete(head, &request->op) : refusal;
     case CONFIG_HEAD:
         request->op.verb = STORE_HEAD;
         break;

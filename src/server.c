@@ -7,6 +7,7 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,9 @@ raise_descriptor_limit(const struct config *config)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < config->connections) {
-        log_warn("connections = %u, but this process may open only %llu files", config->connections,
-                 (unsigned long long)limit.rlim_cur);
+        log_warn("connections = %u, but this process may open only %llu files "
+                 "(ulimit -n, or LimitNOFILE= in the unit)",
+                 config->connections, (unsigned long long)limit.rlim_cur);
     }
 }
 
@@ -80,6 +82,7 @@ setup_signals(struct server *server)
     sigaddset(&server->signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &server->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* there is nothing to reload; who sends it does not mean to kill */
 }
 
 static int
@@ -163,7 +166,25 @@ teardown(struct server *server)
     quota_deinit(&server->quota);
 }
 
-/* The store behind the first route, for the ready line. */
+/* Whether a PUT and a GET of any key on the first address would do. */
+static bool
+can_suggest(const struct server *server)
+{
+    const struct config *config = server->config;
+
+    if (strncmp(server->listeners[0].name, "http:", 5) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < config->route_count; i++) {
+        const struct config_route *route = &config->routes[i];
+        if (strcmp(route->prefix, "/") == 0) {
+            return (route->methods & CONFIG_GET) != 0 && (route->methods & CONFIG_PUT) != 0;
+        }
+    }
+    return false;
+}
+
+/* One line, to stdout: where it listens, what is behind it, what to try. */
 static void
 print_ready(const struct server *server)
 {
@@ -175,13 +196,15 @@ print_ready(const struct server *server)
     for (size_t i = 0; i < server->listener_count; i++) {
         printf(" %s", server->listeners[i].name);
     }
-    if (store->type == CONFIG_STORE_EMBEDDED) {
+    if (config->store_count > 1) {
+        printf(" (%zu stores)", config->store_count);
+    } else if (store->type == CONFIG_STORE_EMBEDDED) {
         printf(" (store: embedded in %s)", store->directory);
     } else {
         printf(" (store: %s, %zu server%s)", store_type_of(store)->name, store->server_count,
                store->server_count == 1 ? "" : "s");
     }
-    if (strncmp(address, "http:", 5) == 0) {
+    if (can_suggest(server)) {
         printf("  try: curl -T photo.jpg %sphoto; curl -o copy.jpg %sphoto", address, address);
     }
     printf("\n");

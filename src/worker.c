@@ -145,19 +145,26 @@ expire(struct worker *worker)
     linger_expire(&worker->lingers);
 }
 
+/* Requests under way, on all fronts. */
+static size_t
+count_busy(const struct worker *worker)
+{
+    size_t busy = 0;
+
+    for (size_t i = 0; i < worker->shared->listener_count; i++) {
+        busy += http_busy(worker->fronts[i].http);
+    }
+    return busy;
+}
+
 /* Whether a stop that was asked for may happen now. */
 static bool
 has_drained(const struct worker *worker)
 {
-    size_t busy = 0;
-
     if (!worker->stopping) {
         return false;
     }
-    for (size_t i = 0; i < worker->shared->listener_count; i++) {
-        busy += http_busy(worker->fronts[i].http);
-    }
-    return (busy == 0 && linger_is_empty(&worker->lingers)) ||
+    return (count_busy(worker) == 0 && linger_is_empty(&worker->lingers)) ||
            worker->loop.now_ms >= worker->stop_ms;
 }
 
@@ -170,6 +177,9 @@ run(struct worker *worker)
         serve(worker);
         flush(worker);
         expire(worker);
+    }
+    if (count_busy(worker) > 0) {
+        log_warn("drain_timeout is over: %zu requests are cut off", count_busy(worker));
     }
 }
 
