@@ -33,7 +33,8 @@ void http_run(struct http *http);
 /*
  * After the passes of a turn: acknowledges the requests that have begun and not ended, and received something.
  * Their clients may hold back the rest until then (Nagle), and the kernel would wait up to 40 ms for
- * something to send along. A request that came in one piece costs nothing here.
+ * something to send along. A request that came in one piece costs nothing here. Sets loop->progress if more of one
+ * has come, and is not read yet.
  */
 void http_acknowledge(struct http *http);
 

@@ -45,6 +45,7 @@ struct memcached_lane {
     const struct memcached_dialect *dialect; /* valid when READY */
     int64_t deadline_ms;                     /* CONNECTING, HANDSHAKE: give up then */
     int64_t last_used_ms;                    /* when the last op completed */
+    size_t address;                          /* which of the server's addresses it goes to */
     bool has_replied;                        /* a reply has come on this connection */
 
     struct op_queue unsent; /* assigned, no byte of them sent */

@@ -83,7 +83,14 @@ void memcached_server_without_cas(struct memcached_server *server, struct store_
 void memcached_server_broken(struct memcached_server *server, struct store_op *op,
                              enum store_status status, bool reply_begun);
 
-/* A lane came to nothing before its first reply: REASON says why. */
-void memcached_server_dial_failed(struct memcached_server *server, const char *reason);
+/*
+ * A lane to address number ADDRESS came to nothing before its first reply: REASON says why. The next dial
+ * goes to the next address; when there is none left, the server is in trouble.
+ */
+void memcached_server_dial_failed(struct memcached_server *server, size_t address,
+                                  const char *reason);
+
+/* No dial for a while. REASON is logged, once until the server is back. */
+void memcached_server_in_trouble(struct memcached_server *server, const char *reason);
 
 #endif

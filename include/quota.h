@@ -19,6 +19,7 @@ struct quota_peers;
 
 struct quota {
     const struct config *config; /* (ref) the maxima */
+    unsigned connections_max;    /* config->connections, or what this process can open */
     atomic_uint connections;     /* open now */
     atomic_size_t bytes;         /* of bodies and values, now */
     atomic_llong quiet_until_ms; /* monotonic: a limit that is reached is logged once in a while */

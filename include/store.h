@@ -62,7 +62,8 @@ enum store_status {
     STORE_MISS,        /* the store said: no such key */
     STORE_EXISTS,      /* CAS, DELETE: changed since */
     STORE_NOT_STORED,  /* ADD: present; REPLACE, APPEND, PREPEND: absent */
-    STORE_TOO_LARGE,   /* over what the store takes; the old value is as it was */
+    STORE_TOO_LARGE,   /* over what the store takes; the old value is as it was, unless the store
+                          refused what it should take by our configuration */
     STORE_BAD_VALUE,   /* INCR, DECR: the value is not a number */
     STORE_NO_MEMORY,   /* the store, or this process, is full */
     STORE_UNAVAILABLE, /* no connection to be had, or it broke */

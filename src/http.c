@@ -79,9 +79,6 @@ begin(struct connection *c, const char *method, const char *version)
     };
     bool has_body;
 
-    if (c->linger) {
-        return MHD_NO; /* it has had its answer, in http_expire */
-    }
     /* A NUL would hide the rest of the target: between its end and the version is one byte. */
     head.target_damaged = c->target_end == NULL || version != c->target_end + 1 ||
                           memchr(c->target, ' ', c->target_len) != NULL;
@@ -138,6 +135,9 @@ on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *m
     (void)url;
     if (c == NULL) {
         return MHD_NO; /* there was no memory for it */
+    }
+    if (c->linger && !c->answered) {
+        return MHD_NO; /* it has had its answer, in http_expire */
     }
     if (c->request == NULL) {
         return begin(c, method, version);
@@ -196,7 +196,7 @@ on_completed(void *cls, struct MHD_Connection *mhd, void **request_cls,
     *request_cls = NULL;
     connection_move(c, &c->http->idle);
     c->http->context->loop->progress = true;
-    if (c->http->stopping) {
+    if (c->http->stopping || c->hung_up) {
         shutdown(c->fd, SHUT_RD);
     }
 }
@@ -229,6 +229,24 @@ leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
 
 /* ---- the front ------------------------------------------------------------------------------- */
 
+/*
+ * How long a connection may be silent, in seconds: idle_timeout, but no less than a store may take to answer,
+ * since libmicrohttpd counts that as silence, too.
+ */
+static unsigned
+silence_limit_s(const struct config *config)
+{
+    uint32_t limit_ms = config->idle_timeout_ms;
+
+    for (size_t i = 0; i < config->store_count; i++) {
+        const struct config_store *store = &config->stores[i];
+        if (store->type == CONFIG_STORE_MEMCACHED && store->op_timeout_ms + 1000 > limit_ms) {
+            limit_ms = store->op_timeout_ms + 1000;
+        }
+    }
+    return (limit_ms + 999U) / 1000U;
+}
+
 struct http *
 http_create(struct request_context *context, struct lingers *lingers, int listen_fd)
 {
@@ -249,10 +267,10 @@ http_create(struct request_context *context, struct lingers *lingers, int listen
         MHD_USE_EPOLL | MHD_USE_TURBO, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET,
         listen_fd, MHD_OPTION_CONNECTION_LIMIT, config->connections + CONNECTIONS_SPARE,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->connection_buffer,
-        MHD_OPTION_CONNECTION_TIMEOUT, (config->idle_timeout_ms + 999U) / 1000U,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_CONNECTION_TIMEOUT, silence_limit_s(config), MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
+        NULL,
         /* the lenient end refuses a space before a header's colon; the rest is checked here */
         MHD_OPTION_STRICT_FOR_CLIENT, -1, MHD_OPTION_END);
     if (http->daemon == NULL) {

@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,19 +56,37 @@ connection_touch(struct connection *c)
     }
 }
 
+/* Whether the kernel holds something that C has sent. */
+static bool
+has_unread(const struct connection *c)
+{
+    int bytes = 0;
+
+    return ioctl(c->fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 void
 connection_acknowledge_touched(struct http *http)
 {
+    struct connection *unread = NULL;
     int on = 1;
 
     while (http->touched != NULL) {
         struct connection *c = http->touched;
         http->touched = c->touched_next;
         c->is_touched = false;
-        if (c->list == &http->receiving) {
-            setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+        if (c->list != &http->receiving) {
+            continue;
+        }
+        setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+        if (!c->answered && !c->linger && has_unread(c)) {
+            c->is_touched = true;
+            c->touched_next = unread;
+            unread = c;
+            http->context->loop->progress = true;
         }
     }
+    http->touched = unread;
 }
 
 static void
@@ -87,7 +106,8 @@ untouch(struct connection *c)
 
 /*
  * libmicrohttpd loses a FIN that comes together with data: its epoll is edge-triggered, and it
- * takes a short read for an empty socket. This makes another edge; it reads what is left, then the end.
+ * takes a short read for an empty socket. A shutdown makes another edge; it reads what is left, then the end.
+ * Who waits for an answer gets it first (on_completed): until then the shutdown would only wake us.
  */
 static void
 on_hangup(struct watch *watch, uint32_t events)
@@ -95,7 +115,10 @@ on_hangup(struct watch *watch, uint32_t events)
     struct connection *c = (struct connection *)watch; /* its first member */
 
     (void)events;
-    shutdown(c->fd, SHUT_RD);
+    c->hung_up = true;
+    if (c->list != &c->http->answering) {
+        shutdown(c->fd, SHUT_RD);
+    }
     c->http->context->loop->progress = true;
 }
 

@@ -36,6 +36,7 @@ struct connection {
     struct request *request; /* the request under way (owned); NULL: none, or no header yet */
     bool ended;              /* the request was received completely */
     bool answered;           /* its reply is queued */
+    bool hung_up;            /* the client sends nothing more */
     bool linger;             /* close it slowly: its client may still be writing */
     size_t swallowed;        /* bytes of body that came after a refusal */
     char *target;            /* the request target, as it came (owned) */
@@ -73,7 +74,11 @@ void connection_move(struct connection *c, struct connection_list *list);
 /* C received something: after the turn's passes it is seen whether its request is complete. */
 void connection_touch(struct connection *c);
 
-/* Acknowledges half-received requests now: the kernel would wait up to 40 ms for something to send. */
+/*
+ * Acknowledges half-received requests now: the kernel would wait up to 40 ms for something to send. Those of which
+ * more has come already stay touched, with loop->progress set: libmicrohttpd reads a piece a pass, and a
+ * pass without a callback (a long header) looks as if it were done.
+ */
 void connection_acknowledge_touched(struct http *http);
 
 /* Keeps a copy of the request target: libmicrohttpd cuts its own up. False: no memory. */

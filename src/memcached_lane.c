@@ -30,7 +30,7 @@
 #define LANE_PROBE_KEY "kvgate:probe"
 
 /* Both questions leave in one write; a server without meta answers the second with an error. */
-static const char handshake[] = "version\r\nmg " LANE_PROBE_KEY " v\r\n";
+static const char handshake[] = "version\r\nmg " LANE_PROBE_KEY " O0\r\n";
 
 static void lane_ready(struct watch *watch, uint32_t events);
 
@@ -83,15 +83,17 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
     struct memcached_server *server = lane->server;
     struct op_queue sent = op_queue_take(&lane->sent);
     bool reply_begun = lane->in_len > 0 || lane->value != NULL;
-    bool dial_failed = !lane->has_replied || status == STORE_BAD_REPLY;
+    bool has_replied = lane->has_replied;
     uint64_t bytes_sent = lane->bytes_sent;
     struct store_op *op;
 
     log_debug("server %s: connection closed: %s", address_book_name(server->shared->book), reason);
     close_socket(lane);
     op_queue_append(&server->queue, &lane->unsent);
-    if (dial_failed) {
-        memcached_server_dial_failed(server, reason);
+    if (!has_replied) {
+        memcached_server_dial_failed(server, lane->address, reason);
+    } else if (status == STORE_BAD_REPLY) {
+        memcached_server_in_trouble(server, reason);
     }
     while ((op = op_queue_pop(&sent)) != NULL) {
         if (op->stream_begin >= bytes_sent) {
@@ -240,7 +242,8 @@ handshake_probe(struct memcached_lane *lane)
         lane_fail(lane, STORE_BAD_REPLY, "nonsense in the handshake");
         return;
     case MEMCACHED_REPLY:
-        meta = lane->handshake_meta && reply.status == STORE_MISS;
+        /* somebody may have stored something under this key */
+        meta = lane->handshake_meta && (reply.status == STORE_MISS || reply.status == STORE_OK);
         break;
     }
     if (reply.close || reply.line_len != lane->in_len) {

@@ -110,7 +110,9 @@ void
 memcached_server_broken(struct memcached_server *server, struct store_op *op,
                         enum store_status status, bool reply_begun)
 {
-    if (status == STORE_UNAVAILABLE && store_verb_reads(op->verb) && !op->retried && !reply_begun &&
+    bool silent = status == STORE_UNAVAILABLE || status == STORE_TIMEOUT;
+
+    if (silent && store_verb_reads(op->verb) && !op->retried && !reply_begun &&
         op->deadline_ms > server->loop->now_ms && !server->closing) {
         op->retried = true;
         op_queue_push(&server->queue, op);
@@ -150,10 +152,9 @@ pause_ms(struct memcached_server *server)
 }
 
 void
-memcached_server_dial_failed(struct memcached_server *server, const char *reason)
+memcached_server_in_trouble(struct memcached_server *server, const char *reason)
 {
-    server->address_next++;
-    if (server->closing || server->address_next < server->address_count) {
+    if (server->closing) {
         return;
     }
     server->address_next = 0;
@@ -162,6 +163,18 @@ memcached_server_dial_failed(struct memcached_server *server, const char *reason
     if (!atomic_exchange(&server->shared->down, true)) {
         log_warn("server %s: %s; its keys are unavailable until it is back",
                  address_book_name(server->shared->book), reason);
+    }
+}
+
+void
+memcached_server_dial_failed(struct memcached_server *server, size_t address, const char *reason)
+{
+    if (address != server->address_next) {
+        return; /* several lanes dialled together: the first to fail has moved on */
+    }
+    server->address_next++;
+    if (server->address_next >= server->address_count) {
+        memcached_server_in_trouble(server, reason);
     }
 }
 
@@ -179,15 +192,16 @@ dial(struct memcached_server *server, struct memcached_lane *lane)
         server->address_count = address_book_read(server->shared->book, server->addresses);
     }
     if (server->address_count == 0) {
-        memcached_server_dial_failed(server, "no address is known");
+        memcached_server_in_trouble(server, "no address is known");
         return false;
     }
     while (server->failures == failures) {
-        if (lane_open(lane, &server->addresses[server->address_next],
+        lane->address = server->address_next;
+        if (lane_open(lane, &server->addresses[lane->address],
                       now + server->config->connect_timeout_ms)) {
             return true;
         }
-        memcached_server_dial_failed(server, strerror(errno));
+        memcached_server_dial_failed(server, lane->address, strerror(errno));
     }
     return false;
 }

@@ -35,6 +35,7 @@ int
 quota_init(struct quota *quota, const struct config *config)
 {
     quota->config = config;
+    quota->connections_max = config->connections;
     atomic_init(&quota->connections, 0);
     atomic_init(&quota->bytes, 0);
     atomic_init(&quota->quiet_until_ms, 0);
@@ -165,7 +166,7 @@ quota_connect(struct quota *quota, const struct sockaddr *address)
         complain(quota, "connections_per_address");
         return QUOTA_ADDRESS;
     }
-    if (open > quota->config->connections) {
+    if (open > quota->connections_max) {
         complain(quota, "connections");
         return QUOTA_CONNECTIONS;
     }

@@ -47,7 +47,7 @@ static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_NOT_A_NUMBER]          = { 409, 0, "Conflict", "The value is not a number." },
     [REPLY_LENGTH_REQUIRED]       = { 411, CLOSE, "Length Required", "A body needs a Content-Length or Transfer-Encoding: chunked." },
     [REPLY_PRECONDITION]          = { 412, 0, "Precondition Failed", "The value is not as the request wants it to be." },
-    [REPLY_TOO_LARGE]             = { 413, 0, "Content Too Large", "The value is larger than this route or its store takes; the old value is as it was." },
+    [REPLY_TOO_LARGE]             = { 413, 0, "Content Too Large", "The value is larger than this route or its store takes." },
     [REPLY_KEY_TOO_LONG]          = { 414, 0, "URI Too Long", "The key, with the route's key prefix, is longer than 250 bytes." },
     [REPLY_EXPECTATION]           = { 417, CLOSE, "Expectation Failed", "The only expectation is 100-continue." },
     [REPLY_TOO_MANY_FROM_ADDRESS] = { 429, RETRY | CLOSE, "Too Many Requests", "There are too many connections from this address." },
@@ -60,7 +60,7 @@ static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_NOT_READY]             = { 503, RETRY | PLAIN, "Service Unavailable", "not ready\n" },
     [REPLY_STOPPING]              = { 503, RETRY | CLOSE, "Service Unavailable", "The gateway is being stopped." },
     [REPLY_STORE_SILENT]          = { 504, 0, "Gateway Timeout", "The store did not answer in time." },
-    [REPLY_STORE_FULL]            = { 507, 0, "Insufficient Storage", "The store has no room for the value; the old value is as it was." },
+    [REPLY_STORE_FULL]            = { 507, 0, "Insufficient Storage", "The store has no room." },
 };
 
 static const enum reply_id by_route[] = {

@@ -21,6 +21,9 @@
 #include "store.h"
 #include "worker.h"
 
+/* Descriptors that are no clients': stores, files, and clients that get a refusal. */
+#define DESCRIPTORS_KEPT 400
+
 struct server {
     const struct config *config; /* (ref) */
     struct quota quota;
@@ -33,22 +36,31 @@ struct server {
     sigset_t signals;                              /* those that stop it */
 };
 
-/* As many descriptors as the system lets us have: a connection is one. */
+/*
+ * As many descriptors as the system lets us have: a connection is one. Where that is too few, there are
+ * fewer connections, so that the others get an answer: some are kept for those, stores and files.
+ */
 static void
-raise_descriptor_limit(const struct config *config)
+raise_descriptor_limit(struct server *server)
 {
     struct rlimit limit;
+    unsigned usable;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
         return;
     }
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < config->connections) {
-        log_warn("connections = %u, but this process may open only %llu files "
-                 "(ulimit -n, or LimitNOFILE= in the unit)",
-                 config->connections, (unsigned long long)limit.rlim_cur);
+    if (limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= server->config->connections + (rlim_t)DESCRIPTORS_KEPT) {
+        return;
     }
+    usable = (unsigned)(limit.rlim_cur > 2 * DESCRIPTORS_KEPT ? limit.rlim_cur - DESCRIPTORS_KEPT
+                                                              : limit.rlim_cur / 2);
+    server->quota.connections_max = usable;
+    log_warn("connections = %u, but this process may open only %llu files (ulimit -n, or "
+             "LimitNOFILE= in the unit): there will be %u",
+             server->config->connections, (unsigned long long)limit.rlim_cur, usable);
 }
 
 /*
@@ -137,6 +149,7 @@ setup(struct server *server, char error[CONFIG_ERROR_MAX])
         snprintf(error, CONFIG_ERROR_MAX, "no memory");
         return -1;
     }
+    raise_descriptor_limit(server);
     if (open_listeners(server, error) < 0 || setup_stores(server, error) < 0) {
         return -1;
     }
@@ -235,7 +248,6 @@ server_run(const struct config *config)
     server->config = config;
     server->worker_count = count_workers(config);
     keep_freed_memory();
-    raise_descriptor_limit(config);
     setup_signals(server);
     if (setup(server, error) < 0) {
         log_error("%s", error);

@@ -49,6 +49,9 @@
 /* Passes of one turn, so that clients who always have more do not keep the stores waiting. */
 #define PASSES_MAX 16
 
+/* See serve. */
+#define QUIET_PASSES 2
+
 /* One listening socket's front, watched on the loop. */
 struct front {
     struct watch watch;    /* libmicrohttpd's epoll (ref) */
@@ -101,23 +104,41 @@ next_deadline(const struct worker *worker)
 }
 
 static void
+run_fronts(struct worker *worker)
+{
+    for (size_t i = 0; i < worker->shared->listener_count; i++) {
+        http_run(worker->fronts[i].http);
+        if (worker->context.waiting == 0 && http_has_backlog(worker->fronts[i].http)) {
+            worker->loop.progress = true;
+        }
+    }
+}
+
+/*
+ * Passes until there is nothing left to do. While no request waits for a store, libmicrohttpd tells
+ * (http_has_backlog). While some do it cannot, and QUIET_PASSES without progress must tell: after an answer it takes
+ * one to make ready for a request that is in its buffer already, and one to see it.
+ */
+static void
 serve(struct worker *worker)
 {
     struct loop *loop = &worker->loop;
+    int quiet = 0;
 
-    if (loop->now_ms >= worker->next_pass_ms) {
-        loop->progress = true;
+    if (!loop->progress && loop->now_ms < worker->next_pass_ms) {
+        return;
     }
-    for (int pass = 0; pass < PASSES_MAX && loop->progress; pass++) {
+    worker->next_pass_ms = loop->now_ms + PASS_MS;
+    for (int pass = 0; pass < PASSES_MAX && quiet < QUIET_PASSES; pass++) {
         loop->progress = false;
-        worker->next_pass_ms = loop->now_ms + PASS_MS;
-        for (size_t i = 0; i < worker->shared->listener_count; i++) {
-            http_run(worker->fronts[i].http);
-            /* while ops are under way this would always be true; then they bring progress */
-            loop->progress |=
-                worker->context.waiting == 0 && http_has_backlog(worker->fronts[i].http);
+        run_fronts(worker);
+        if (loop->progress) {
+            quiet = 0;
+        } else {
+            quiet = worker->context.waiting > 0 ? quiet + 1 : QUIET_PASSES;
         }
     }
+    loop->progress = quiet < QUIET_PASSES;
     for (size_t i = 0; i < worker->shared->listener_count; i++) {
         http_acknowledge(worker->fronts[i].http);
     }

@@ -184,7 +184,7 @@ many_addresses(void **state)
     enum { COUNT = 20011, STEP = 7919 }; /* primes: STEP visits each once */
     struct scene *scene = *state;
 
-    scene->config->connections = UINT32_MAX;
+    scene->quota.connections_max = UINT32_MAX;
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < COUNT; i++) {
             struct any a = v4("10.0.0.0", 1);
