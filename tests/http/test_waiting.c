@@ -209,38 +209,6 @@ test_probe_key_is_a_key(void **state)
     memcached_process_stop(&memcached);
 }
 
-/* Where localhost is ::1 first, several lanes dial the refusing address at once; none may fail. */
-static void
-test_second_address_for_several_lanes(void **state)
-{
-    enum { COUNT = 6, LEN = 100000 };
-    struct memcached_process memcached;
-    struct gateway g;
-    struct http_client c[COUNT];
-    char *value = calloc(1, LEN), head[128];
-
-    (void)state;
-    assert_true(memcached_process_start(&memcached, NULL));
-    assert_true(gateway_start_config(&g,
-                                     "[server]\nworkers = 1\n[store s]\ntype = memcached\n"
-                                     "servers = localhost:%u\n",
-                                     (unsigned)memcached.port));
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(head, sizeof(head), "PUT /k%d HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n\r\n",
-                 i, LEN);
-        assert_true(http_client_open(&c[i], g.port));
-        assert_true(http_client_send_text(&c[i], head));
-        assert_true(http_client_send(&c[i], value, LEN));
-    }
-    for (int i = 0; i < COUNT; i++) {
-        assert_response(&c[i], false, GATEWAY_STORED);
-        http_client_close(&c[i]);
-    }
-    assert_int_equal(gateway_stop(&g, SIGTERM), 0);
-    memcached_process_stop(&memcached);
-    free(value);
-}
-
 int
 main(void)
 {
@@ -251,7 +219,6 @@ main(void)
     };
     const struct CMUnitTest dialling[] = {
         cmocka_unit_test(test_probe_key_is_a_key),
-        cmocka_unit_test(test_second_address_for_several_lanes),
     };
     int failed = cmocka_run_group_tests_name("waiting", waiting, setup, teardown);
 
