@@ -101,7 +101,8 @@ apply_from(struct batch *batch, size_t first)
         case EMBEDDED_DONE:
             break;
         case EMBEDDED_REFUSED:
-            embedded_complain(batch->txn.db, "no room for a write (map_size can be raised)", MDB_MAP_FULL);
+            embedded_complain(batch->txn.db, "no room for a write (map_size can be raised)",
+                              MDB_MAP_FULL);
             refuse(op, STORE_NO_MEMORY);
             break;
         case EMBEDDED_CUT:
