@@ -21,8 +21,9 @@
 
 const char *const net_scene_stores[] = { "embedded", "text", "meta", NULL };
 
+/* sync = none: what is judged is the network, and a flush of the disk takes as long as a stall. */
 static const char config_format[] = "[server]\nworkers = 1\n"
-                                    "[store embedded]\ntype = embedded\n"
+                                    "[store embedded]\ntype = embedded\nsync = none\n"
                                     "[store text]\ntype = memcached\ndialect = text\n"
                                     "servers = 127.0.0.1:%u\nop_timeout = 5s\n"
                                     "[store meta]\ntype = memcached\ndialect = meta\n"
