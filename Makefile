@@ -65,7 +65,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test verdicts test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test verdicts under-load test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -231,6 +231,9 @@ test-clients: deps-clients ## real HTTP clients, each request timed
 
 bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
 	$(Q)tests/bench/compare.sh $B/kvgate
+
+under-load: deps-bench all ## one connection's round trips while wrk keeps 64 others busy
+	$(Q)tests/bench/under_load.sh $B/kvgate
 
 verdicts: deps-bench all ## what kvstall says of kvgate, nginx, webdis; pictures in build/stall
 	$(Q)tests/bench/verdicts.sh $B/kvgate $B/kvstall $B/stall
