@@ -33,7 +33,18 @@ enum config_hash {
     CONFIG_HASH_ONE_AT_A_TIME,
     CONFIG_HASH_FNV1A_64
 };
-enum config_dialect { CONFIG_DIALECT_AUTO, CONFIG_DIALECT_TEXT, CONFIG_DIALECT_META };
+enum config_dialect {
+    CONFIG_DIALECT_AUTO,
+    CONFIG_DIALECT_TEXT,
+    CONFIG_DIALECT_META,
+    CONFIG_DIALECT_BINARY /* through libmemcached, for servers that want SASL */
+};
+/* What becomes of the keys of a server that is down. */
+enum config_on_failure {
+    CONFIG_FAIL,   /* they are unavailable */
+    CONFIG_REHASH, /* the servers that are left have them */
+    CONFIG_MISS    /* reads miss, writes are unavailable */
+};
 
 /* The methods that a route may allow, as bits of config_route.methods. */
 enum config_method {
@@ -66,9 +77,14 @@ struct config_store {
     enum config_distribution distribution; /* how a key finds its server */
     enum config_hash hash;
     enum config_dialect dialect;
-    uint32_t lanes;    /* connections at the most, per worker and server */
-    uint32_t ops_max;  /* operations waiting at the most, per worker and server */
-    uint64_t item_max; /* bytes: the server's own -I */
+    uint32_t lanes;     /* connections at the most, per worker and server */
+    uint32_t ops_max;   /* operations waiting at the most, per worker and server */
+    uint64_t bytes_max; /* bytes of values under way at the most, per worker and server */
+    uint64_t item_max;  /* bytes: the server's own -I */
+    enum config_on_failure on_failure;
+    char username[CONFIG_TEXT_MAX];      /* empty: no authentication */
+    char password_file[CONFIG_TEXT_MAX]; /* its first line is the password */
+    char password[CONFIG_TEXT_MAX];      /* read by config_finish; never printed */
     uint32_t connect_timeout_ms;
     uint32_t op_timeout_ms;
 };

@@ -34,7 +34,9 @@ struct address;
 enum lane_state {
     LANE_CLOSED,
     LANE_CONNECTING, /* connect(2) is under way */
-    LANE_HANDSHAKE,  /* dialect `auto`: waiting for the answers to version and the probe */
+    LANE_AUTH,       /* name and password were sent */
+    LANE_VERSION,    /* dialect `auto`: waiting for the answer to `version` */
+    LANE_PROBE,      /* ... and for the answer to the probe of the meta dialect */
     LANE_READY
 };
 
@@ -43,10 +45,12 @@ struct memcached_lane {
     struct memcached_server *server; /* (ref) whose lane this is */
     enum lane_state state;
     const struct memcached_dialect *dialect; /* valid when READY */
-    int64_t deadline_ms;                     /* CONNECTING, HANDSHAKE: give up then */
+    int64_t opened_ms;                       /* when it was dialled */
+    int64_t deadline_ms;                     /* until READY: give up then */
     int64_t last_used_ms;                    /* when the last op completed */
     size_t address;                          /* which of the server's addresses it goes to */
     bool has_replied;                        /* a reply has come on this connection */
+    bool served;                             /* ... to an op; kept until the next dial */
 
     struct op_queue unsent; /* assigned, no byte of them sent */
     struct op_queue sent;   /* in the batch that is being sent, or sent: wait for replies */
@@ -70,7 +74,6 @@ struct memcached_lane {
     struct memcached_reply reply; /* of the value that is being received */
     bool counted_big;             /* the reply that is being received is counted in `big` */
     bool handshake_meta;          /* the version says meta; the probe decides */
-    bool handshake_version_done;  /* the answer to `version` was read */
 };
 
 /* A closed lane without any memory; never fails. */
@@ -100,6 +103,13 @@ int64_t lane_next_deadline(const struct memcached_lane *lane);
  * log.
  */
 void lane_fail(struct memcached_lane *lane, enum store_status status, const char *reason);
+
+/* Dialled, and not READY yet. */
+static inline bool
+lane_is_opening(const struct memcached_lane *lane)
+{
+    return lane->state != LANE_CLOSED && lane->state != LANE_READY;
+}
 
 /* Ops on the lane. */
 static inline size_t

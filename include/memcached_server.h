@@ -12,13 +12,14 @@
 #include <stdint.h>
 
 #include "address_book.h"
+#include "memcached_health.h"
 #include "memcached_lane.h"
 #include "op_queue.h"
 
 /* What all workers share of a server. */
 struct memcached_server_shared {
     struct address_book *book; /* (owned) */
-    atomic_bool down;          /* whether the trouble was logged: one incident, one line */
+    atomic_uint down;          /* workers for which it is DOWN: the first and the last one log */
 };
 
 struct memcached_server {
@@ -30,22 +31,29 @@ struct memcached_server {
     struct op_queue queue;    /* ops without a lane: assigned at the next flush */
     struct op_queue finished; /* ops with a status, whose completion waits for the flush */
     size_t ops;               /* submitted and not complete */
+    size_t bytes;             /* of the values of these ops */
 
+    struct memcached_health health;
+    unsigned *changes;                     /* (ref) counts what goes DOWN and comes back */
     struct address addresses[ADDRESS_MAX]; /* of the dial that is under way */
     size_t address_count;
     size_t address_next;   /* tried next, before the dial counts as failed */
-    unsigned failures;     /* dials in a row that came to nothing */
-    int64_t dial_after_ms; /* no dial before this moment */
-    uint64_t jitter;       /* state of the generator that spreads the dials */
+    bool fresh;            /* nothing has come of the first dial yet */
+    bool probing;          /* `probe` is under way */
+    struct store_op probe; /* asks a server that is DOWN, where no handshake does */
     size_t value_limit;    /* bytes: a reply that announces more is nonsense */
     uint32_t opaque;       /* the last one given to a meta command */
     bool no_cas;           /* text: `gets` is not known here */
     bool closing;          /* the store is being closed: nothing is sent again */
 };
 
-/* -1: no memory. CONFIG, SHARED and LOOP outlive the server. */
+/*
+ * -1: no memory. CONFIG, SHARED, LOOP and CHANGES outlive the server; *CHANGES is incremented when
+ * it goes DOWN and when it comes back.
+ */
 int memcached_server_init(struct memcached_server *server, const struct config_store *config,
-                          struct memcached_server_shared *shared, struct loop *loop);
+                          struct memcached_server_shared *shared, struct loop *loop,
+                          unsigned *changes);
 
 /* Completes what is pending as CANCELLED and frees. A server of zeros is allowed. */
 void memcached_server_deinit(struct memcached_server *server);
@@ -56,6 +64,13 @@ void memcached_server_submit(struct memcached_server *server, struct store_op *o
 /* Takes OP, to complete it with STATUS at the next flush; nothing is sent. */
 void memcached_server_refuse(struct memcached_server *server, struct store_op *op,
                              enum store_status status);
+
+/* Whether ops are refused, until a probe finds it well again. */
+static inline bool
+memcached_server_is_down(const struct memcached_server *server)
+{
+    return server->health.state == MEMCACHED_DOWN;
+}
 
 /* Once per turn: gives each op a lane, sends, completes what could not be sent. */
 void memcached_server_flush(struct memcached_server *server);
@@ -90,7 +105,11 @@ void memcached_server_broken(struct memcached_server *server, struct store_op *o
 void memcached_server_dial_failed(struct memcached_server *server, size_t address,
                                   const char *reason);
 
-/* No dial for a while. REASON is logged, once until the server is back. */
-void memcached_server_in_trouble(struct memcached_server *server, const char *reason);
+/* LANE is READY, and has not said anything yet. */
+void memcached_server_connected(struct memcached_server *server, struct memcached_lane *lane);
+
+/* LANE, which was good, broke with ops on it: REASON says why. */
+void memcached_server_lane_broken(struct memcached_server *server,
+                                  const struct memcached_lane *lane, const char *reason);
 
 #endif

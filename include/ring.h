@@ -8,6 +8,7 @@
 #ifndef KVGATE_RING_H
 #define KVGATE_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "config.h"
@@ -20,6 +21,11 @@ struct ring;
  * STORE is not kept.
  */
 struct ring *ring_create(const struct config_store *store, char error[CONFIG_ERROR_MAX]);
+
+/* The same without the servers that LEFT_OUT marks; one is left at least. Indexes stay as they were. */
+struct ring *ring_create_without(const struct config_store *store,
+                                 const bool left_out[CONFIG_SERVER_MAX],
+                                 char error[CONFIG_ERROR_MAX]);
 
 /* NULL is allowed. */
 void ring_destroy(struct ring *ring);

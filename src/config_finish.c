@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * config_finish.c: what comes after the file: the command line's overrides, what is still open, and
- * the checks that need the whole configuration. Reads no file.
+ * the checks that need the whole configuration. Reads the passwords, and no other file.
  */
 #include "config_priv.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_LISTEN "127.0.0.1:8085"
 #define DEFAULT_STORE  "default"
+
+/* Of bytes; memcached itself takes less than 256 for name and password. */
+#define PASSWORD_MAX 200
 
 static const char embedded_scheme[] = "embedded:";
 static const char memcached_scheme[] = "memcached://";
@@ -71,19 +76,63 @@ config_set_store(struct config *config, const char *url, char error[CONFIG_ERROR
                        url);
 }
 
+/* ---- passwords ------------------------------------------------------------------------------- */
+
+/* The first line of the store's password_file. */
+static bool
+read_password(struct config_store *store, char error[CONFIG_ERROR_MAX])
+{
+    FILE *file = fopen(store->password_file, "re");
+    char line[CONFIG_TEXT_MAX + 2] = "";
+    size_t len;
+
+    if (file == NULL) {
+        return config_fail(error, CONFIG_ERROR_MAX, "[store %s]: password_file %.200s: %s",
+                           store->name, store->password_file, strerror(errno));
+    }
+    if (fgets(line, sizeof(line), file) == NULL) {
+        line[0] = '\0';
+    }
+    fclose(file);
+    len = strcspn(line, "\r\n");
+    line[len] = '\0';
+    if (len == 0 || len > PASSWORD_MAX) {
+        return config_fail(error, CONFIG_ERROR_MAX,
+                           "[store %s]: password_file %.200s: its first line has to be a password "
+                           "of 1 to %d bytes",
+                           store->name, store->password_file, PASSWORD_MAX);
+    }
+    memcpy(store->password, line, len + 1);
+    return true;
+}
+
+/* A name and a password go together. */
+static bool
+finish_authentication(struct config_store *store, char error[CONFIG_ERROR_MAX])
+{
+    bool has_name = store->username[0] != '\0', has_file = store->password_file[0] != '\0';
+
+    if (has_name != has_file) {
+        return config_fail(error, CONFIG_ERROR_MAX,
+                           "[store %s]: username and password_file go together", store->name);
+    }
+    return !has_file || read_password(store, error);
+}
+
 /* ---- finish ---------------------------------------------------------------------------------- */
 
 static bool
-check_store(const struct config *config, size_t index, char error[CONFIG_ERROR_MAX])
+finish_store(struct config *config, size_t index, char error[CONFIG_ERROR_MAX])
 {
-    const struct config_store *store = &config->stores[index];
+    struct config_store *store = &config->stores[index];
 
     if (store->type == CONFIG_STORE_MEMCACHED) {
-        return store->server_count > 0 ||
-               config_fail(error, CONFIG_ERROR_MAX,
-                           "[store %s]: a memcached store needs `servers`, such as "
-                           "127.0.0.1:11211",
-                           store->name);
+        return store->server_count > 0
+                   ? finish_authentication(store, error)
+                   : config_fail(error, CONFIG_ERROR_MAX,
+                                 "[store %s]: a memcached store needs `servers`, such as "
+                                 "127.0.0.1:11211",
+                                 store->name);
     }
     /* A process must not open a database twice. */
     for (size_t i = 0; i < index; i++) {
@@ -157,7 +206,7 @@ config_finish(struct config *config, char error[CONFIG_ERROR_MAX])
         config->store_count = 1;
     }
     for (size_t i = 0; i < config->store_count; i++) {
-        if (!check_store(config, i, error)) {
+        if (!finish_store(config, i, error)) {
             return false;
         }
     }

@@ -61,15 +61,17 @@ struct config_directive {
 /* The bit in config_directive.types of a store type. */
 #define CONFIG_ONLY(type) (1u << (type))
 
-extern const struct config_kind config_kind_count;      /* uint32_t */
-extern const struct config_kind config_kind_size;       /* uint64_t, bytes */
-extern const struct config_kind config_kind_ms;         /* uint32_t, milliseconds */
-extern const struct config_kind config_kind_ms_whole;   /* the same, whole seconds only */
-extern const struct config_kind config_kind_seconds;    /* uint64_t, seconds */
-extern const struct config_kind config_kind_word;       /* an enum, see `words` */
-extern const struct config_kind config_kind_level;      /* enum log_level */
-extern const struct config_kind config_kind_methods;    /* unsigned, enum config_method bits */
-extern const struct config_kind config_kind_path;       /* texts of CONFIG_TEXT_MAX: a path, */
+extern const struct config_kind config_kind_count;         /* uint32_t */
+extern const struct config_kind config_kind_size;          /* uint64_t, bytes */
+extern const struct config_kind config_kind_ms;            /* uint32_t, milliseconds */
+extern const struct config_kind config_kind_ms_whole;      /* the same, whole seconds only */
+extern const struct config_kind config_kind_seconds;       /* uint64_t, seconds */
+extern const struct config_kind config_kind_word;          /* an enum, see `words` */
+extern const struct config_kind config_kind_level;         /* enum log_level */
+extern const struct config_kind config_kind_methods;       /* unsigned, enum config_method bits */
+extern const struct config_kind config_kind_path;          /* texts of CONFIG_TEXT_MAX: a path, */
+extern const struct config_kind config_kind_optional_path; /* ... a path or nothing, */
+extern const struct config_kind config_kind_user_name;  /* ... a name without blanks, or nothing, */
 extern const struct config_kind config_kind_store_name; /* ... a store's name, */
 extern const struct config_kind config_kind_key_prefix; /* ... the beginning of a key, */
 extern const struct config_kind config_kind_media_type; /* ... type/subtype */

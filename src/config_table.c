@@ -52,6 +52,13 @@ static const char *const dialect_words[] = {
     [CONFIG_DIALECT_AUTO] = "auto",
     [CONFIG_DIALECT_TEXT] = "text",
     [CONFIG_DIALECT_META] = "meta",
+    [CONFIG_DIALECT_BINARY] = "binary",
+    NULL,
+};
+static const char *const on_failure_words[] = {
+    [CONFIG_FAIL] = "fail",
+    [CONFIG_REHASH] = "rehash",
+    [CONFIG_MISS] = "miss",
     NULL,
 };
 
@@ -97,10 +104,14 @@ static const struct config_directive directives[] = {
     TEXT("dialect", STORE, word, config_store, dialect, dialect_words, MEMCACHED, "auto"),
     NUMBER("lanes", STORE, count, config_store, lanes, 1, 64, MEMCACHED, "8"),
     NUMBER("ops_max", STORE, count, config_store, ops_max, 1, 1000000, MEMCACHED, "10000"),
+    NUMBER("bytes_max", STORE, size, config_store, bytes_max, MB, 1024 * GB, MEMCACHED, "64MB"),
     NUMBER("item_max", STORE, size, config_store, item_max, KB, GB, MEMCACHED, "1MB"),
     NUMBER("connect_timeout", STORE, ms, config_store, connect_timeout_ms,
            1, MINUTE, MEMCACHED, "250ms"),
     NUMBER("op_timeout", STORE, ms, config_store, op_timeout_ms, 1, HOUR, MEMCACHED, "500ms"),
+    TEXT("on_failure", STORE, word, config_store, on_failure, on_failure_words, MEMCACHED, "fail"),
+    TEXT("username", STORE, user_name, config_store, username, NULL, MEMCACHED, ""),
+    TEXT("password_file", STORE, optional_path, config_store, password_file, NULL, MEMCACHED, ""),
 
     TEXT("store", ROUTE, store_name, config_route, store_name, NULL, 0, NULL),
     TEXT("key_prefix", ROUTE, key_prefix, config_route, key_prefix, NULL, 0, ""),

@@ -349,6 +349,17 @@ path_set(const struct config_directive *d, void *field, const char *text, char w
     return true;
 }
 
+static bool
+optional_path_set(const struct config_directive *d, void *field, const char *text,
+                  char why[CONFIG_WHY_MAX])
+{
+    if (text[0] == '\0') {
+        *(char *)field = '\0';
+        return true;
+    }
+    return path_set(d, field, text, why);
+}
+
 bool
 config_store_name_valid(const char *text)
 {
@@ -386,6 +397,14 @@ key_prefix_set(const struct config_directive *d, void *field, const char *text,
     }
     config_text_copy(field, text);
     return true;
+}
+
+/* A name that goes before its password, with a blank or a NUL between them. */
+static bool
+user_name_set(const struct config_directive *d, void *field, const char *text,
+              char why[CONFIG_WHY_MAX])
+{
+    return key_prefix_set(d, field, text, why);
 }
 
 /* The length of the token (RFC 9110, 5.6.2) that TEXT begins with. */
@@ -434,6 +453,8 @@ const struct config_kind config_kind_word = { word_set, word_print, false };
 const struct config_kind config_kind_level = { level_set, level_print, false };
 const struct config_kind config_kind_methods = { methods_set, methods_print, false };
 const struct config_kind config_kind_path = { path_set, text_print, false };
+const struct config_kind config_kind_optional_path = { optional_path_set, text_print, false };
+const struct config_kind config_kind_user_name = { user_name_set, text_print, false };
 const struct config_kind config_kind_store_name = { store_name_set, text_print, false };
 const struct config_kind config_kind_key_prefix = { key_prefix_set, text_print, false };
 const struct config_kind config_kind_media_type = { media_type_set, text_print, false };

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memcached_lane.c: the life of one pipelined connection: connect, agree on a dialect, serve
- * events, expire, fail. Which op goes where, and what happens after a failure, is
- * memcached_server.c's business.
- *
- *             lane_open            connected             READY     lane_fail
- *   CLOSED -----------> CONNECTING ---------> HANDSHAKE -------> ... -------> CLOSED
- *                                     \______________________/
- *                                      dialect = text or meta
+ * memcached_lane.c: the life of one pipelined connection: connect, serve events, expire, fail. How
+ * it comes to READY is in memcached_handshake.c; which op goes where, and what happens after a
+ * failure, is memcached_server.c's business.
  */
 #include "memcached_lane.h"
 
@@ -25,12 +20,6 @@
 #include "log.h"
 #include "memcached_lane_priv.h"
 #include "memcached_server.h"
-
-/* The key that the handshake asks for; nobody needs to have it. */
-#define LANE_PROBE_KEY "kvgate:probe"
-
-/* Both questions leave in one write; a server without meta answers the second with an error. */
-static const char handshake[] = "version\r\nmg " LANE_PROBE_KEY " O0\r\n";
 
 static void lane_ready(struct watch *watch, uint32_t events);
 
@@ -61,7 +50,7 @@ close_socket(struct memcached_lane *lane)
     lane->bytes_queued = lane->bytes_sent = 0;
     lane->big = 0;
     lane->counted_big = lane->want_out = lane->in_paused = lane->has_replied = false;
-    lane->handshake_meta = lane->handshake_version_done = false;
+    lane->handshake_meta = false;
 }
 
 void
@@ -92,8 +81,8 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
     op_queue_append(&server->queue, &lane->unsent);
     if (!has_replied) {
         memcached_server_dial_failed(server, lane->address, reason);
-    } else if (status == STORE_BAD_REPLY) {
-        memcached_server_in_trouble(server, reason);
+    } else if (sent.count > 0 || status == STORE_BAD_REPLY) {
+        memcached_server_lane_broken(server, lane, reason);
     }
     while ((op = op_queue_pop(&sent)) != NULL) {
         if (op->stream_begin >= bytes_sent) {
@@ -106,39 +95,6 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
-
-static void
-set_ready(struct memcached_lane *lane, const struct memcached_dialect *dialect)
-{
-    lane->state = LANE_READY;
-    lane->dialect = dialect;
-    lane->deadline_ms = CLOCK_NEVER;
-    lane->last_used_ms = lane->server->loop->now_ms;
-}
-
-/* The connection stands: ask for the dialect, unless the configuration knows it. */
-static void
-connected(struct memcached_lane *lane)
-{
-    ssize_t n;
-
-    switch (lane->server->config->dialect) {
-    case CONFIG_DIALECT_TEXT:
-        set_ready(lane, &memcached_text);
-        return;
-    case CONFIG_DIALECT_META:
-        set_ready(lane, &memcached_meta);
-        return;
-    case CONFIG_DIALECT_AUTO:
-        break;
-    }
-    n = send(lane->watch.fd, handshake, sizeof(handshake) - 1, MSG_NOSIGNAL);
-    if (n != (ssize_t)(sizeof(handshake) - 1)) {
-        lane_fail(lane, STORE_UNAVAILABLE, n < 0 ? strerror(errno) : "short handshake");
-        return;
-    }
-    lane->state = LANE_HANDSHAKE;
-}
 
 /* Sockets that fail before they are watched: memory and connect(2) errors alike. */
 static bool
@@ -181,6 +137,8 @@ lane_open(struct memcached_lane *lane, const struct address *address, int64_t de
         return false;
     }
     lane->state = LANE_CONNECTING;
+    lane->opened_ms = lane->server->loop->now_ms;
+    lane->served = false;
     lane->deadline_ms = deadline_ms;
     return true;
 }
@@ -201,70 +159,7 @@ finish_connect(struct memcached_lane *lane)
     }
     lane->want_out = false;
     loop_rewatch(lane->server->loop, &lane->watch, EPOLLIN);
-    connected(lane);
-}
-
-/* The answer to `version`. False: not there yet, or the lane has failed. */
-static bool
-handshake_version(struct memcached_lane *lane)
-{
-    size_t used = 0;
-
-    switch (memcached_version_parse(lane->in, lane->in_len, &lane->handshake_meta, &used)) {
-    case MEMCACHED_MORE:
-        return false;
-    case MEMCACHED_NONSENSE:
-        lane_fail(lane, STORE_BAD_REPLY, "not memcached's protocol");
-        return false;
-    case MEMCACHED_REPLY:
-        break;
-    }
-    lane->in_len -= used;
-    memmove(lane->in, lane->in + used, lane->in_len);
-    lane->handshake_version_done = true;
-    return true;
-}
-
-/* The answer to the probe: anything but an orderly meta reply means text. */
-static void
-handshake_probe(struct memcached_lane *lane)
-{
-    struct memcached_context context = { 0 };
-    struct memcached_reply reply;
-    struct store_op probe;
-    bool meta = false;
-
-    store_op_init(&probe, STORE_TOUCH, SLICE(LANE_PROBE_KEY));
-    switch (memcached_meta.decode(&probe, &context, lane->in, lane->in_len, &reply)) {
-    case MEMCACHED_MORE:
-        return;
-    case MEMCACHED_NONSENSE:
-        lane_fail(lane, STORE_BAD_REPLY, "nonsense in the handshake");
-        return;
-    case MEMCACHED_REPLY:
-        /* somebody may have stored something under this key */
-        meta = lane->handshake_meta && (reply.status == STORE_MISS || reply.status == STORE_OK);
-        break;
-    }
-    if (reply.close || reply.line_len != lane->in_len) {
-        lane_fail(lane, STORE_UNAVAILABLE, "refused in the handshake");
-        return;
-    }
-    lane->in_len = 0;
-    lane->has_replied = true;
-    set_ready(lane, meta ? &memcached_meta : &memcached_text);
-    memcached_server_alive(lane->server);
-    log_debug("server %s: connected, dialect %s", address_book_name(lane->server->shared->book),
-              lane->dialect->name);
-}
-
-bool
-lane_handshake(struct memcached_lane *lane)
-{
-    if (lane->handshake_version_done || handshake_version(lane)) {
-        handshake_probe(lane);
-    }
-    return lane->state != LANE_CLOSED;
+    lane_connected(lane);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -300,7 +195,7 @@ lane_next_deadline(const struct memcached_lane *lane)
 {
     int64_t next = CLOCK_NEVER;
 
-    if (lane->state == LANE_CONNECTING || lane->state == LANE_HANDSHAKE) {
+    if (lane_is_opening(lane)) {
         next = lane->deadline_ms;
     }
     if (lane->sent.head != NULL && lane->sent.head->deadline_ms < next) {
@@ -315,11 +210,12 @@ lane_next_deadline(const struct memcached_lane *lane)
 void
 lane_expire(struct memcached_lane *lane, int64_t now_ms)
 {
-    if ((lane->state == LANE_CONNECTING || lane->state == LANE_HANDSHAKE) &&
-        lane->deadline_ms <= now_ms) {
-        lane_fail(lane, STORE_TIMEOUT,
-                  lane->state == LANE_CONNECTING ? "connecting takes too long"
-                                                 : "silent in the handshake");
+    if (lane_is_opening(lane) && lane->deadline_ms <= now_ms) {
+        lane_fail(
+            lane, STORE_TIMEOUT,
+            lane->state == LANE_CONNECTING
+                ? "connecting takes too long"
+                : "it takes connections and says nothing; servers that want TLS or SASL do so");
         return;
     }
     if (lane->sent.head != NULL && lane->sent.head->deadline_ms <= now_ms) {

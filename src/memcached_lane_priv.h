@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memcached_lane_priv.h: what the three files of a lane tell each other: memcached_lane.c (life and
- * events), memcached_send.c (ops to bytes), memcached_receive.c (bytes to completions).
+ * memcached_lane_priv.h: what the files of a lane tell each other: memcached_lane.c (life and events),
+ * memcached_handshake.c (until it is ready), memcached_send.c (ops to bytes), memcached_receive.c
+ * (bytes to completions).
  */
 #ifndef KVGATE_MEMCACHED_LANE_PRIV_H
 #define KVGATE_MEMCACHED_LANE_PRIV_H
@@ -34,7 +35,13 @@ void lane_receive(struct memcached_lane *lane);
 /* Takes all complete replies off the front of in[]. False: the lane has failed. */
 bool lane_parse(struct memcached_lane *lane);
 
-/* HANDSHAKE: something has come into in[]. False: the lane has failed. */
+/* The connection stands: begins with what has to be said first. May fail the lane. */
+void lane_connected(struct memcached_lane *lane);
+
+/* AUTH to PROBE: something has come into in[]. False: the lane has failed. */
 bool lane_handshake(struct memcached_lane *lane);
+
+/* Why a server sent what nobody asked for, or NULL: it is none of the things that servers say. */
+const char *lane_refusal(const char *in, size_t in_len);
 
 #endif

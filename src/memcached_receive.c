@@ -33,6 +33,7 @@ complete_head(struct memcached_lane *lane, const struct memcached_reply *reply, 
         lane->counted_big = false;
     }
     lane->last_used_ms = server->loop->now_ms;
+    lane->served = true;
     if (!lane->has_replied) {
         lane->has_replied = true;
         memcached_server_alive(server);
@@ -147,18 +148,13 @@ parse_one(struct memcached_lane *lane, size_t offset)
 static bool
 is_unasked(struct memcached_lane *lane, size_t offset)
 {
-    static const char too_many[] = "ERROR Too many open connections";
-    size_t have = lane->in_len - offset;
+    const char *reason = lane_refusal(lane->in + offset, lane->in_len - offset);
 
     if (lane->sent.head != NULL) {
         return false;
     }
-    if (have >= sizeof(too_many) - 1 &&
-        memcmp(lane->in + offset, too_many, sizeof(too_many) - 1) == 0) {
-        lane_fail(lane, STORE_UNAVAILABLE, "too many open connections");
-    } else {
-        lane_fail(lane, STORE_BAD_REPLY, "a reply that nobody asked for");
-    }
+    lane_fail(lane, reason == NULL ? STORE_BAD_REPLY : STORE_UNAVAILABLE,
+              reason == NULL ? "a reply that nobody asked for" : reason);
     return true;
 }
 
@@ -213,7 +209,7 @@ received(struct memcached_lane *lane, size_t n)
         return finish_value(lane) && lane_parse(lane);
     }
     lane->in_len += n;
-    return lane->state == LANE_HANDSHAKE ? lane_handshake(lane) : lane_parse(lane);
+    return lane_is_opening(lane) ? lane_handshake(lane) : lane_parse(lane);
 }
 
 /* One read. False: nothing more now, or the lane has failed. */

@@ -18,11 +18,6 @@
 #include "clock.h"
 #include "log.h"
 
-/* The pause after a failed dial doubles from the first to the last; jitter takes off up to a half.
- */
-#define DIAL_PAUSE_FIRST_MS 50
-#define DIAL_PAUSE_LAST_MS  1000
-
 /* A lane other than the first that had nothing to do for so long is closed. */
 #define LANE_IDLE_MS 10000
 
@@ -37,15 +32,17 @@
 
 int
 memcached_server_init(struct memcached_server *server, const struct config_store *config,
-                      struct memcached_server_shared *shared, struct loop *loop)
+                      struct memcached_server_shared *shared, struct loop *loop, unsigned *changes)
 {
     *server = (struct memcached_server){
         .config = config,
         .shared = shared,
         .loop = loop,
         .value_limit = config->item_max > VALUE_LIMIT_MIN ? config->item_max : VALUE_LIMIT_MIN,
-        .jitter = (uint64_t)clock_wall_ms() ^ (uint64_t)(uintptr_t)server,
+        .changes = changes,
+        .fresh = true,
     };
+    memcached_health_init(&server->health, (uint64_t)clock_wall_ms() ^ (uint64_t)(uintptr_t)server);
     server->lanes = calloc(config->lanes, sizeof(*server->lanes));
     if (server->lanes == NULL) {
         return -1;
@@ -64,8 +61,13 @@ memcached_server_complete(struct memcached_server *server, struct store_op *op,
 {
     struct store_op *joined = op->joined;
 
-    assert(server->ops > 0);
+    assert(server->ops > 0 && server->bytes >= op->value.len);
     server->ops--;
+    server->bytes -= op->value.len;
+    if (server->config->on_failure == CONFIG_MISS && store_verb_reads(op->verb) &&
+        (status == STORE_UNAVAILABLE || status == STORE_TIMEOUT)) {
+        status = STORE_MISS; /* the operator wants it so: a cache that is gone is an empty one */
+    }
     op->joined = NULL;
     op->status = status;
     op->data = data;
@@ -121,50 +123,117 @@ memcached_server_broken(struct memcached_server *server, struct store_op *op,
     memcached_server_complete(server, op, status, NULL);
 }
 
-/* ---- dialling -------------------------------------------------------------------------------- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 void
 memcached_server_alive(struct memcached_server *server)
 {
-    server->failures = 0;
     server->address_next = 0;
-    server->dial_after_ms = 0;
-    if (atomic_load_explicit(&server->shared->down, memory_order_relaxed) &&
-        atomic_exchange(&server->shared->down, false)) {
+    server->fresh = false;
+    if (!memcached_health_alive(&server->health)) {
+        return;
+    }
+    ++*server->changes;
+    if (atomic_fetch_sub(&server->shared->down, 1) == 1) {
         log_info("server %s: is back", address_book_name(server->shared->book));
     }
 }
 
-/* xorshift: nobody needs these numbers to be good, only different from worker to worker. */
-static int64_t
-pause_ms(struct memcached_server *server)
+/* The first worker that finds it DOWN says so. */
+static void
+went_down(struct memcached_server *server, const char *reason)
 {
-    int64_t pause = DIAL_PAUSE_LAST_MS;
+    static const char *const consequences[] = {
+        [CONFIG_FAIL] = "its keys are unavailable until it is back",
+        [CONFIG_REHASH] = "the other servers have its keys until it is back",
+        [CONFIG_MISS] = "its keys are missing until it is back",
+    };
 
-    if (server->failures < 6 && (DIAL_PAUSE_FIRST_MS << server->failures) < pause) {
-        pause = DIAL_PAUSE_FIRST_MS << server->failures;
+    server->fresh = false;
+    ++*server->changes;
+    if (atomic_fetch_add(&server->shared->down, 1) == 0) {
+        log_warn("server %s: %s; %s", address_book_name(server->shared->book), reason,
+                 consequences[server->config->on_failure]);
     }
-    server->jitter |= 1;
-    server->jitter ^= server->jitter << 13;
-    server->jitter ^= server->jitter >> 7;
-    server->jitter ^= server->jitter << 17;
-    return pause - (int64_t)(server->jitter % (uint64_t)(pause / 2));
+}
+
+/* Whether there is a connection on which the server has said something. */
+static bool
+has_good_lane(const struct memcached_server *server)
+{
+    for (uint32_t i = 0; i < server->config->lanes; i++) {
+        if (server->lanes[i].state == LANE_READY && server->lanes[i].has_replied) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+has_lane(const struct memcached_server *server)
+{
+    for (uint32_t i = 0; i < server->config->lanes; i++) {
+        if (server->lanes[i].state != LANE_CLOSED) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void
-memcached_server_in_trouble(struct memcached_server *server, const char *reason)
+memcached_server_lane_broken(struct memcached_server *server, const struct memcached_lane *lane,
+                             const char *reason)
 {
+    if (!server->closing && !has_good_lane(server) &&
+        memcached_health_broken(&server->health, lane->opened_ms, lane->served,
+                                server->loop->now_ms)) {
+        went_down(server, reason);
+    }
+}
+
+static void
+dials_failed(struct memcached_server *server, const char *reason)
+{
+    server->address_next = 0;
     if (server->closing) {
         return;
     }
-    server->address_next = 0;
-    server->dial_after_ms = server->loop->now_ms + pause_ms(server);
-    server->failures++;
-    if (!atomic_exchange(&server->shared->down, true)) {
-        log_warn("server %s: %s; its keys are unavailable until it is back",
-                 address_book_name(server->shared->book), reason);
+    if (has_good_lane(server)) {
+        log_debug("server %s: another connection: %s", address_book_name(server->shared->book),
+                  reason);
+        memcached_health_pause(&server->health, server->loop->now_ms);
+    } else if (memcached_health_dial_failed(&server->health, server->loop->now_ms)) {
+        went_down(server, reason);
     }
 }
+
+static void
+probe_done(struct store_op *op)
+{
+    struct memcached_server *server = op->arg;
+
+    server->probing = false;
+}
+
+/* Where no handshake has asked the server anything, an op of our own does. */
+void
+memcached_server_connected(struct memcached_server *server, struct memcached_lane *lane)
+{
+    if (!memcached_server_is_down(server) || server->probing) {
+        return;
+    }
+    store_op_init(&server->probe, STORE_HEAD, SLICE("kvgate:probe"));
+    server->probe.deadline_ms = server->loop->now_ms + server->config->op_timeout_ms;
+    server->probe.arg = server;
+    server->probe.done = probe_done;
+    server->probe.joined = NULL;
+    server->probe.retried = true; /* never a second time on its own */
+    server->probing = true;
+    server->ops++;
+    lane_assign(lane, &server->probe);
+}
+
+/* ---- dialling -------------------------------------------------------------------------------- */
 
 void
 memcached_server_dial_failed(struct memcached_server *server, size_t address, const char *reason)
@@ -174,7 +243,7 @@ memcached_server_dial_failed(struct memcached_server *server, size_t address, co
     }
     server->address_next++;
     if (server->address_next >= server->address_count) {
-        memcached_server_in_trouble(server, reason);
+        dials_failed(server, reason);
     }
 }
 
@@ -183,19 +252,18 @@ static bool
 dial(struct memcached_server *server, struct memcached_lane *lane)
 {
     int64_t now = server->loop->now_ms;
-    unsigned failures = server->failures;
 
-    if (now < server->dial_after_ms) {
+    if (now < server->health.dial_after_ms) {
         return false;
     }
     if (server->address_next == 0) {
         server->address_count = address_book_read(server->shared->book, server->addresses);
     }
     if (server->address_count == 0) {
-        memcached_server_in_trouble(server, "no address is known");
+        dials_failed(server, "no address is known");
         return false;
     }
-    while (server->failures == failures) {
+    while (now >= server->health.dial_after_ms) {
         lane->address = server->address_next;
         if (lane_open(lane, &server->addresses[lane->address],
                       now + server->config->connect_timeout_ms)) {
@@ -217,6 +285,9 @@ pick_lane(struct memcached_server *server)
 {
     struct memcached_lane *closed = NULL, *opening = NULL, *least = NULL;
 
+    if (memcached_server_is_down(server)) {
+        return NULL; /* what lanes there are carry probes */
+    }
     for (uint32_t i = 0; i < server->config->lanes; i++) {
         struct memcached_lane *lane = &server->lanes[i];
         if (lane->state == LANE_CLOSED) {
@@ -257,6 +328,7 @@ memcached_server_refuse(struct memcached_server *server, struct store_op *op,
                         enum store_status status)
 {
     server->ops++;
+    server->bytes += op->value.len;
     op->status = status;
     op_queue_push(&server->finished, op);
 }
@@ -270,11 +342,13 @@ memcached_server_submit(struct memcached_server *server, struct store_op *op)
         op->deadline_ms = deadline;
     }
     op->retried = false;
-    if (server->ops >= server->config->ops_max) {
+    if (server->ops >= server->config->ops_max ||
+        (server->bytes > 0 && server->bytes + op->value.len > server->config->bytes_max)) {
         memcached_server_refuse(server, op, STORE_OVERLOADED);
         return;
     }
     server->ops++;
+    server->bytes += op->value.len;
     op_queue_push(&server->queue, op);
 }
 
@@ -297,6 +371,16 @@ memcached_server_flush(struct memcached_server *server)
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
+
+/*
+ * The server is dialled without an op that asks for it: at the start, so that the operator learns
+ * at once what is wrong, and while it is DOWN.
+ */
+static bool
+wants_dial(const struct memcached_server *server)
+{
+    return (server->fresh || memcached_server_is_down(server)) && !has_lane(server);
+}
 
 /* When LANE, which is not the first, has been idle for long enough; CLOCK_NEVER if it is not idle.
  */
@@ -323,6 +407,9 @@ memcached_server_next_deadline(const struct memcached_server *server)
         next = lane < next ? lane : next;
         next = idle < next ? idle : next;
     }
+    if (wants_dial(server) && server->health.dial_after_ms < next) {
+        next = server->health.dial_after_ms;
+    }
     return next;
 }
 
@@ -336,6 +423,9 @@ memcached_server_expire(struct memcached_server *server)
         if (idle_deadline(server, &server->lanes[i]) <= now) {
             lane_fail(&server->lanes[i], STORE_UNAVAILABLE, "idle");
         }
+    }
+    if (wants_dial(server)) {
+        dial(server, &server->lanes[0]);
     }
 }
 

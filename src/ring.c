@@ -3,8 +3,7 @@
  * ring.c: which server has a key, as libmemcached says; the only file that uses it.
  *
  * Its handle is a calculator here: it never connects. Asking it for a server only reads it, so one
- * handle serves every worker. Servers keep the order of the configuration, and none is left out
- * when it is down.
+ * handle serves every worker. Servers keep the order of the configuration.
  */
 #include "ring.h"
 
@@ -19,7 +18,8 @@
 #define KETAMA_SERVERS_MAX 100
 
 struct ring {
-    memcached_st *handle; /* NULL: there is one server, and nothing to decide */
+    memcached_st *handle;              /* NULL: there is one server, and nothing to decide */
+    uint16_t index[CONFIG_SERVER_MAX]; /* of the ring's servers, in the configuration */
 };
 
 static memcached_return_t
@@ -57,12 +57,13 @@ set_hash(memcached_st *handle, enum config_hash hash)
  * because ketama sets its own.
  */
 static memcached_return_t
-set_up(memcached_st *handle, const struct config_store *store)
+set_up(struct ring *ring, size_t count, const struct config_store *store)
 {
+    memcached_st *handle = ring->handle;
     memcached_return_t result = memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_SORT_HOSTS, 0);
 
-    for (size_t i = 0; result == MEMCACHED_SUCCESS && i < store->server_count; i++) {
-        result = add_server(handle, &store->servers[i]);
+    for (size_t i = 0; result == MEMCACHED_SUCCESS && i < count; i++) {
+        result = add_server(handle, &store->servers[ring->index[i]]);
     }
     if (result != MEMCACHED_SUCCESS) {
         return result;
@@ -79,20 +80,36 @@ set_up(memcached_st *handle, const struct config_store *store)
 struct ring *
 ring_create(const struct config_store *store, char error[CONFIG_ERROR_MAX])
 {
+    static const bool none[CONFIG_SERVER_MAX];
+
+    return ring_create_without(store, none, error);
+}
+
+struct ring *
+ring_create_without(const struct config_store *store, const bool left_out[CONFIG_SERVER_MAX],
+                    char error[CONFIG_ERROR_MAX])
+{
     struct ring *ring = calloc(1, sizeof(*ring));
     memcached_return_t result;
+    size_t count = 0;
 
     assert(store->server_count >= 1 && store->server_count <= CONFIG_SERVER_MAX);
     if (ring == NULL) {
         snprintf(error, CONFIG_ERROR_MAX, "out of memory");
         return NULL;
     }
-    if (store->server_count == 1) {
+    for (size_t i = 0; i < store->server_count; i++) {
+        if (!left_out[i]) {
+            ring->index[count++] = (uint16_t)i;
+        }
+    }
+    assert(count > 0);
+    if (count == 1) {
         return ring;
     }
-    if (store->distribution == CONFIG_KETAMA && store->server_count > KETAMA_SERVERS_MAX) {
-        snprintf(error, CONFIG_ERROR_MAX, "%zu servers: a ketama ring takes %d at the most",
-                 store->server_count, KETAMA_SERVERS_MAX);
+    if (store->distribution == CONFIG_KETAMA && count > KETAMA_SERVERS_MAX) {
+        snprintf(error, CONFIG_ERROR_MAX, "%zu servers: a ketama ring takes %d at the most", count,
+                 KETAMA_SERVERS_MAX);
         goto fail;
     }
     ring->handle = memcached_create(NULL);
@@ -100,7 +117,7 @@ ring_create(const struct config_store *store, char error[CONFIG_ERROR_MAX])
         snprintf(error, CONFIG_ERROR_MAX, "out of memory");
         goto fail;
     }
-    result = set_up(ring->handle, store);
+    result = set_up(ring, count, store);
     if (result != MEMCACHED_SUCCESS) {
         snprintf(error, CONFIG_ERROR_MAX, "server list: %s",
                  memcached_strerror(ring->handle, result));
@@ -129,7 +146,7 @@ size_t
 ring_lookup(const struct ring *ring, struct slice key)
 {
     if (ring->handle == NULL) {
-        return 0;
+        return ring->index[0];
     }
-    return memcached_generate_hash(ring->handle, key.ptr, key.len);
+    return ring->index[memcached_generate_hash(ring->handle, key.ptr, key.len)];
 }

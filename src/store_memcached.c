@@ -44,6 +44,9 @@ struct memcached_store {
     struct store base;
     const struct memcached_shared *shared; /* (ref) */
     struct memcached_server *servers;      /* one of each (owned) */
+    unsigned changes;                      /* counts what goes DOWN and comes back */
+    struct ring *rest;                     /* on_failure = rehash: of what is not DOWN (owned) */
+    unsigned rest_changes;                 /* `changes` when `rest` was made */
     uint64_t turn;                         /* counts flushes */
     struct turn_slot slots[TURN_SLOTS];    /* by hash of the key */
 };
@@ -98,6 +101,7 @@ memcached_close(struct store *base)
     for (size_t i = 0; store->servers != NULL && i < count; i++) {
         memcached_server_deinit(&store->servers[i]);
     }
+    ring_destroy(store->rest);
     free(store->servers);
     free(store);
 }
@@ -117,7 +121,8 @@ memcached_open(struct store_shared *base, struct loop *loop)
     store->turn = 1;
     store->servers = calloc(config->server_count, sizeof(*store->servers));
     for (size_t i = 0; store->servers != NULL && i < config->server_count; i++) {
-        if (memcached_server_init(&store->servers[i], config, &shared->servers[i], loop) < 0) {
+        if (memcached_server_init(&store->servers[i], config, &shared->servers[i], loop,
+                                  &store->changes) < 0) {
             memcached_close(&store->base);
             return NULL;
         }
@@ -171,6 +176,45 @@ memcached_value_max(const struct store_shared *base, size_t key_len, uint32_t fl
     return base->config->item_max > overhead ? base->config->item_max - overhead : 0;
 }
 
+/*
+ * The ring of the servers that are not DOWN; NULL: there are none, or no memory. Only keys of servers
+ * that are DOWN are looked up on it: those of the others stay where they are.
+ */
+static struct ring *
+rest_of_ring(struct memcached_store *store)
+{
+    const struct config_store *config = store->shared->base.config;
+    bool down[CONFIG_SERVER_MAX] = { false };
+    char error[CONFIG_ERROR_MAX];
+    size_t left = 0;
+
+    if (store->rest != NULL && store->rest_changes == store->changes) {
+        return store->rest;
+    }
+    for (size_t i = 0; i < config->server_count; i++) {
+        down[i] = memcached_server_is_down(&store->servers[i]);
+        left += !down[i];
+    }
+    ring_destroy(store->rest);
+    store->rest = left == 0 ? NULL : ring_create_without(config, down, error);
+    store->rest_changes = store->changes;
+    return store->rest;
+}
+
+static struct memcached_server *
+server_of(struct memcached_store *store, struct slice key)
+{
+    struct memcached_server *server = &store->servers[ring_lookup(store->shared->ring, key)];
+    struct ring *rest;
+
+    if (store->shared->base.config->on_failure != CONFIG_REHASH ||
+        !memcached_server_is_down(server)) {
+        return server;
+    }
+    rest = rest_of_ring(store);
+    return rest == NULL ? server : &store->servers[ring_lookup(rest, key)];
+}
+
 static bool
 memcached_submit(struct store *base, struct store_op *op)
 {
@@ -182,7 +226,7 @@ memcached_submit(struct store *base, struct store_op *op)
     if (op->verb == STORE_GET && join(store, op)) {
         return false;
     }
-    server = &store->servers[ring_lookup(store->shared->ring, op->key)];
+    server = server_of(store, op->key);
     if (store_verb_has_value(op->verb) &&
         op->value.len > memcached_value_max(&store->shared->base, op->key.len, op->flags)) {
         /* memcached would refuse it, too, but a `set` has deleted the old value by then */

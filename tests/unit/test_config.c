@@ -51,7 +51,11 @@ check_memcached_defaults(const struct config_store *s)
     assert_int_equal(s->dialect, CONFIG_DIALECT_AUTO);
     assert_int_equal(s->lanes, 8);
     assert_int_equal(s->ops_max, 10000);
+    assert_int_equal(s->bytes_max, 67108864);
     assert_int_equal(s->item_max, 1048576);
+    assert_int_equal(s->on_failure, CONFIG_FAIL);
+    assert_string_equal(s->username, "");
+    assert_string_equal(s->password_file, "");
     assert_int_equal(s->connect_timeout_ms, 250);
     assert_int_equal(s->op_timeout_ms, 500);
 }

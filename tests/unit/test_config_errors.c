@@ -203,7 +203,7 @@ types_keep_to_themselves(void **state)
         memcached += !only_embedded;
     }
     assert_int_equal(embedded, 3);
-    assert_int_equal(memcached, 9);
+    assert_int_equal(memcached, 13);
 }
 
 static void

@@ -21,6 +21,7 @@ struct scene {
     struct config_store config;
     struct memcached_server_shared shared;
     struct loop loop;
+    unsigned changes; /* of the server: DOWN and back */
     struct memcached_server server; /* of two addresses, neither of which was tried */
 };
 
@@ -35,7 +36,7 @@ setup(void **state)
     scene->config.servers[0] = (struct config_server_address){ "127.0.0.1", 11211, 1 };
     scene->shared.book = address_book_create(&scene->config.servers[0]);
     if (scene->shared.book == NULL || loop_init(&scene->loop) < 0 ||
-        memcached_server_init(&scene->server, &scene->config, &scene->shared, &scene->loop) < 0) {
+        memcached_server_init(&scene->server, &scene->config, &scene->shared, &scene->loop, &scene->changes) < 0) {
         return -1;
     }
     scene->server.address_count = 2;
@@ -63,14 +64,14 @@ lanes_that_dial_together(void **state)
     for (int lane = 0; lane < 3; lane++) {
         memcached_server_dial_failed(server, 0, "refused");
         assert_int_equal(server->address_next, 1);
-        assert_int_equal(server->failures, 0);
+        assert_int_equal(server->health.failures, 0);
     }
     for (int lane = 0; lane < 3; lane++) {
         memcached_server_dial_failed(server, 1, "refused");
-        assert_int_equal(server->failures, 1);
+        assert_int_equal(server->health.failures, 1);
         assert_int_equal(server->address_next, 0);
     }
-    assert_true(server->dial_after_ms > server->loop->now_ms);
+    assert_true(server->health.dial_after_ms > server->loop->now_ms);
     assert_true(server->shared->down);
 }
 
@@ -83,8 +84,8 @@ back_again(void **state)
     memcached_server_dial_failed(server, 0, "refused");
     memcached_server_dial_failed(server, 1, "refused");
     memcached_server_alive(server);
-    assert_int_equal(server->failures, 0);
-    assert_int_equal(server->dial_after_ms, 0);
+    assert_int_equal(server->health.state, MEMCACHED_UP);
+    assert_int_equal(server->health.dial_after_ms, 0);
     assert_int_equal(server->address_next, 0);
     assert_false(server->shared->down);
 }
