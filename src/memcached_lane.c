@@ -21,6 +21,9 @@
 #include "memcached_lane_priv.h"
 #include "memcached_server.h"
 
+/* A connection that was closed sooner, and never said anything, was a dial in vain. */
+#define LANE_OLD_MS 1000
+
 static void lane_ready(struct watch *watch, uint32_t events);
 
 void
@@ -73,13 +76,17 @@ lane_fail(struct memcached_lane *lane, enum store_status status, const char *rea
     struct op_queue sent = op_queue_take(&lane->sent);
     bool reply_begun = lane->in_len > 0 || lane->value != NULL;
     bool has_replied = lane->has_replied;
+    bool is_old =
+        lane->state == LANE_READY && server->loop->now_ms - lane->opened_ms >= LANE_OLD_MS;
     uint64_t bytes_sent = lane->bytes_sent;
     struct store_op *op;
 
     log_debug("server %s: connection closed: %s", address_book_name(server->shared->book), reason);
     close_socket(lane);
     op_queue_append(&server->queue, &lane->unsent);
-    if (!has_replied) {
+    if (is_old && sent.count == 0) {
+        log_debug("server %s: it was idle", address_book_name(server->shared->book));
+    } else if (!has_replied) {
         memcached_server_dial_failed(server, lane->address, reason);
     } else if (sent.count > 0 || status == STORE_BAD_REPLY) {
         memcached_server_lane_broken(server, lane, reason);

@@ -343,7 +343,8 @@ memcached_server_submit(struct memcached_server *server, struct store_op *op)
     }
     op->retried = false;
     if (server->ops >= server->config->ops_max ||
-        (server->bytes > 0 && server->bytes + op->value.len > server->config->bytes_max)) {
+        (op->value.len > 0 && server->bytes > 0 &&
+         server->bytes + op->value.len > server->config->bytes_max)) {
         memcached_server_refuse(server, op, STORE_OVERLOADED);
         return;
     }
