@@ -336,6 +336,7 @@ test_a_surplus_answer_never_answers_the_next(void **state)
     } else {
         FAKE_SCRIPT(scene->fake, meta);
     }
+    fake_put(scene->fake, SLICE("b"), SLICE("right"), 0);
     scene->rig.config.lanes = 1;
     scene_open(scene);
     rig_get(&scene->rig, &a, "a");
@@ -350,9 +351,14 @@ test_a_surplus_answer_never_answers_the_next(void **state)
     if (a.op.status == STORE_OK) {
         assert_true(rig_has_value(&a, SLICE("hello")));
     }
-    assert_int_not_equal(b.op.status, STORE_OK);
-    assert_int_not_equal(b.op.status, STORE_MISS);
-    buffer_unref(b.op.data);
+    /* Where it had not been sent yet, another connection may answer it, with the truth. */
+    if (scene->dialect == CONFIG_DIALECT_META && b.op.status == STORE_OK) {
+        assert_true(rig_has_value(&b, SLICE("right")));
+    } else {
+        assert_int_not_equal(b.op.status, STORE_OK);
+        assert_int_not_equal(b.op.status, STORE_MISS);
+        buffer_unref(b.op.data);
+    }
     RIG_UNTIL(&scene->rig, !fake_is_open(scene->fake, 0));
 }
 
