@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "config.h"
@@ -195,15 +197,80 @@ splits_host_and_port(void **state)
     }
 }
 
+/* ---- passwords ---- */
+
+/* Loads and finishes a store whose password_file holds TEXT; NULL: there is no such file. */
+static bool
+finish_with_password(struct config *c, const char *text, char error[CONFIG_ERROR_MAX])
+{
+    char path[] = "/tmp/kvgate-password-XXXXXX", config[512];
+    int fd = mkstemp(path);
+    bool ok;
+
+    assert_true(fd >= 0);
+    if (text != NULL) {
+        assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    }
+    close(fd);
+    snprintf(config, sizeof(config),
+             "[store fleet]\ntype = memcached\nservers = a\nusername = alice\n"
+             "password_file = %s\n",
+             path);
+    config_file_must_load(c, config);
+    if (text == NULL) {
+        unlink(path);
+    }
+    ok = config_finish(c, error);
+    unlink(path);
+    return ok;
+}
+
+static void
+passwords_are_read(void **state)
+{
+    static const char *const bad[] = { "", "\n", "\nsecret\n", NULL };
+    struct config *c = *state;
+    char error[CONFIG_ERROR_MAX], *printed;
+
+    assert_true(finish_with_password(c, "two words\r\nsecond line\n", error));
+    assert_string_equal(c->stores[0].password, "two words");
+    printed = config_file_printed(c);
+    assert_null(strstr(printed, "two words"));
+    free(printed);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        assert_false(finish_with_password(c, bad[i], error));
+        assert_non_null(strstr(error, "[store fleet]: password_file /tmp/"));
+    }
+}
+
+static void
+name_and_password_go_together(void **state)
+{
+    struct config *c = *state;
+    char error[CONFIG_ERROR_MAX];
+
+    config_file_must_load(c, "[store f]\ntype = memcached\nservers = a\nusername = alice\n");
+    assert_false(config_finish(c, error));
+    assert_string_equal(error, "[store f]: username and password_file go together");
+    config_file_must_load(c, "[store f]\ntype = memcached\nservers = a\npassword_file = /x\n");
+    assert_false(config_finish(c, error));
+    assert_string_equal(error, "[store f]: username and password_file go together");
+}
+
 #define CONFIG_TEST(f) cmocka_unit_test_setup_teardown(f, config_file_setup, config_file_teardown)
 
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONFIG_TEST(listen_option_replaces_then_adds), CONFIG_TEST(store_option_replaces_all),
-        CONFIG_TEST(store_option_is_checked),          CONFIG_TEST(finish_completes),
-        CONFIG_TEST(finish_checks_the_whole),          CONFIG_TEST(splits_host_and_port),
+        CONFIG_TEST(listen_option_replaces_then_adds),
+        CONFIG_TEST(store_option_replaces_all),
+        CONFIG_TEST(store_option_is_checked),
+        CONFIG_TEST(finish_completes),
+        CONFIG_TEST(finish_checks_the_whole),
+        CONFIG_TEST(splits_host_and_port),
+        CONFIG_TEST(passwords_are_read),
+        CONFIG_TEST(name_and_password_go_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
