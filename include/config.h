@@ -97,8 +97,12 @@ struct config_route {
     char key_prefix[CONFIG_TEXT_MAX]; /* goes before every key of this route */
     unsigned methods;                 /* enum config_method bits */
     uint64_t ttl_s;                   /* default time to live in seconds; 0: for ever */
+    uint64_t ttl_max_s;               /* no value lives longer; 0: no limit */
     uint64_t body_max;                /* bytes; 0: as much as the store takes */
     char content_type[CONFIG_TEXT_MAX];
+    bool keeps_types;                    /* content_type is "stored": each value has its own */
+    char cache_control[CONFIG_TEXT_MAX]; /* of values; empty: not sent */
+    bool caches_ttl;                     /* cache_control is "ttl": max-age is what is left */
 };
 
 struct config {

@@ -17,7 +17,9 @@
 #include "store.h"
 
 enum reply_id {
-    REPLY_VALUE, /* a value, or what HEAD tells of it */
+    REPLY_VALUE,        /* a value, or what HEAD tells of it */
+    REPLY_PART,         /* a range of a value */
+    REPLY_NOT_MODIFIED, /* the client has it already */
     REPLY_STORED,
     REPLY_CREATED,
     REPLY_DELETED,
@@ -29,8 +31,11 @@ enum reply_id {
     REPLY_EMPTY_KEY,
     REPLY_BAD_KEY,
     REPLY_BAD_TTL,
+    REPLY_TTL_STAYS,
+    REPLY_BAD_NUMBER,
     REPLY_BAD_OPERATION,
     REPLY_BAD_PRECONDITION,
+    REPLY_BAD_KEYS,
     REPLY_BAD_LENGTH,
     REPLY_BAD_TRANSFER,
     REPLY_BAD_HOST,
@@ -45,10 +50,14 @@ enum reply_id {
     REPLY_PRECONDITION,
     REPLY_TOO_LARGE,
     REPLY_KEY_TOO_LONG,
+    REPLY_RANGE,
     REPLY_EXPECTATION,
     REPLY_TOO_MANY_FROM_ADDRESS,
     REPLY_INTERNAL,
     REPLY_UNSUPPORTED,
+    REPLY_NO_TOUCH,
+    REPLY_NO_CAS,
+    REPLY_NO_INITIAL,
     REPLY_STORE_NONSENSE,
     REPLY_TOO_MANY_CONNECTIONS,
     REPLY_OVERLOADED,
@@ -64,12 +73,18 @@ enum reply_id {
 struct reply {
     enum reply_id id;
     unsigned allow; /* METHOD, OPTIONS: the config_method bits that would do */
-    /* the rest is for REPLY_VALUE, and `cas` for writes, too */
-    struct buffer *data;      /* the value (owned); NULL for HEAD */
-    size_t value_len;         /* bytes of the value */
-    uint64_t cas;             /* becomes the ETag; 0: not known */
-    int64_t ttl_left_s;       /* becomes KV-TTL; STORE_TTL_NEVER and STORE_TTL_UNKNOWN do not */
-    const char *content_type; /* (ref) of the route */
+    /* of values and parts, and the first also of writes */
+    uint64_t cas;              /* becomes the ETag; 0: not known */
+    struct buffer *data;       /* the value (owned); NULL for HEAD */
+    size_t value_len;          /* bytes of the whole value */
+    size_t first;              /* where a part begins in it */
+    size_t count;              /* bytes of the part */
+    int64_t ttl_left_s;        /* becomes KV-TTL; STORE_TTL_NEVER and STORE_TTL_UNKNOWN do not */
+    const char *content_type;  /* (ref) */
+    const char *cache_control; /* (ref) NULL: none */
+    bool caches_ttl;           /* max-age is ttl_left_s */
+    bool is_item;              /* a value of the store: it has ranges, and is not to be sniffed */
+    const char *kept_type;     /* (ref) writes: what stands for the type that was sent, or NULL */
 };
 
 /* Room for the body and for the Allow header of any reply, with a NUL. */
@@ -80,6 +95,9 @@ unsigned reply_status(enum reply_id id);
 
 /* "Not Found": the reason phrase of a status code in the table. */
 const char *reply_reason(enum reply_id id);
+
+/* The sentence that says what happened; NULL where there is none. */
+const char *reply_detail(enum reply_id id);
 
 /* Content-Type of the body, or NULL where there is none (204, and values, which have their own). */
 const char *reply_content_type(enum reply_id id);

@@ -33,7 +33,10 @@ struct request_context {
     size_t waiting;                                      /* requests whose op is under way */
 };
 
-/* The parts of the header that decide something. All of it is only read inside request_begin. */
+/*
+ * The parts of the header that decide something. The struct is only read inside request_begin; what
+ * its conditions and range point to stays until request_release, since they are about the value.
+ */
 struct request_head {
     struct slice method;
     struct slice target;     /* raw, as on the request line */
@@ -50,6 +53,10 @@ struct request_head {
     struct slice expect;     /* ptr is NULL where the header is not there; so for those below */
     struct slice if_match;
     struct slice if_none_match;
+    struct slice if_range;
+    struct slice range;
+    struct slice cache_control;
+    struct slice content_type;
     enum quota_verdict quota; /* of the connection that it came on */
 };
 

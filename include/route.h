@@ -21,6 +21,7 @@ enum route_result {
     ROUTE_KEY,         /* route and key are set */
     ROUTE_HEALTH,      /* /-/health */
     ROUTE_READY,       /* /-/ready */
+    ROUTE_MGET,        /* /-/mget */
     ROUTE_ASTERISK,    /* "*": the gateway itself, for OPTIONS */
     ROUTE_NO_PAGE,     /* under /-/ there is nothing of this name */
     ROUTE_NO_ROUTE,    /* no [route] section has a prefix of this path */
@@ -41,6 +42,10 @@ struct route_match {
 /* Finds what TARGET means. The longest prefix wins. `query` is set whatever the result is. */
 enum route_result route_find(const struct config *config, struct slice target,
                              struct route_match *match);
+
+/* The same for a path alone, which may lack its first slash; "?" is a byte like any other. */
+enum route_result route_find_path(const struct config *config, struct slice path,
+                                  struct route_match *match);
 
 /*
  * The value of parameter NAME in QUERY ("a=1&b=2"), as it stands there; the first wins. False: it

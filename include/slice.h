@@ -73,6 +73,28 @@ slice_equal_nocase(struct slice a, struct slice b)
     return true;
 }
 
+/* S without the blanks and tabs at both ends. */
+static inline struct slice
+slice_trim(struct slice s)
+{
+    while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
+        s = slice_of(s.ptr + 1, s.len - 1);
+    }
+    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
+        s.len--;
+    }
+    return s;
+}
+
+/* S without the quotes around it, if there are any. */
+static inline struct slice
+slice_unquote(struct slice s)
+{
+    bool quoted = s.len >= 2 && s.ptr[0] == '"' && s.ptr[s.len - 1] == '"';
+
+    return quoted ? slice_of(s.ptr + 1, s.len - 2) : s;
+}
+
 /*
  * The whole of S as an unsigned decimal number: digits only (no sign, no space, no empty text).
  * False, with *NUMBER untouched, for anything else and for more than 2^64-1.

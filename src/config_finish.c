@@ -181,9 +181,12 @@ finish_routes(struct config *config, char error[CONFIG_ERROR_MAX])
         config->route_count = 1;
     }
     for (size_t i = 0; i < config->route_count; i++) {
-        if (!finish_route(config, &config->routes[i], error)) {
+        struct config_route *route = &config->routes[i];
+        if (!finish_route(config, route, error)) {
             return false;
         }
+        route->keeps_types = strcmp(route->content_type, "stored") == 0;
+        route->caches_ttl = strcmp(route->cache_control, "ttl") == 0;
         if (config->routes[i].body_max > config->bytes_in_flight) {
             return config_fail(error, CONFIG_ERROR_MAX,
                                "[route %s]: body_max is more than bytes_in_flight allows for all "

@@ -74,7 +74,8 @@ extern const struct config_kind config_kind_optional_path; /* ... a path or noth
 extern const struct config_kind config_kind_user_name;  /* ... a name without blanks, or nothing, */
 extern const struct config_kind config_kind_store_name; /* ... a store's name, */
 extern const struct config_kind config_kind_key_prefix; /* ... the beginning of a key, */
-extern const struct config_kind config_kind_media_type; /* ... type/subtype */
+extern const struct config_kind config_kind_header;     /* ... a header's value, or nothing, */
+extern const struct config_kind config_kind_media_type; /* ... type/subtype, or "stored" */
 extern const struct config_kind config_kind_listen;     /* struct config, offset 0 */
 extern const struct config_kind config_kind_servers;    /* struct config_store, offset 0 */
 

@@ -117,9 +117,11 @@ static const struct config_directive directives[] = {
     TEXT("key_prefix", ROUTE, key_prefix, config_route, key_prefix, NULL, 0, ""),
     TEXT("methods", ROUTE, methods, config_route, methods, NULL, 0, "GET HEAD PUT POST DELETE"),
     NUMBER("ttl", ROUTE, seconds, config_route, ttl_s, 0, TTL_MAX, 0, "0"),
+    NUMBER("ttl_max", ROUTE, seconds, config_route, ttl_max_s, 0, TTL_MAX, 0, "0"),
     NUMBER("body_max", ROUTE, size, config_route, body_max, 0, 1024 * GB, 0, "0"),
     TEXT("content_type", ROUTE, media_type, config_route, content_type, NULL, 0,
          "application/octet-stream"),
+    TEXT("cache_control", ROUTE, header, config_route, cache_control, NULL, 0, ""),
 };
 /* clang-format on */
 

@@ -415,6 +415,30 @@ token_len(const char *text)
                         "!#$%&'*+-.^_`|~");
 }
 
+/* What is sent as a header is ASCII. */
+static bool
+is_header(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at >= 0x80) {
+            return false;
+        }
+    }
+    return text_plain(text);
+}
+
+static bool
+header_set(const struct config_directive *d, void *field, const char *text,
+           char why[CONFIG_WHY_MAX])
+{
+    (void)d;
+    if (!is_header(text)) {
+        return config_fail(why, CONFIG_WHY_MAX, "up to %d bytes of ASCII", CONFIG_VALUE_MAX);
+    }
+    config_text_copy(field, text);
+    return true;
+}
+
 static bool
 media_type_set(const struct config_directive *d, void *field, const char *text,
                char why[CONFIG_WHY_MAX])
@@ -422,16 +446,13 @@ media_type_set(const struct config_directive *d, void *field, const char *text,
     size_t type = token_len(text);
     size_t subtype = text[type] == '/' ? token_len(text + type + 1) : 0;
     const char *rest = text + type + 1 + subtype;
-    bool ok = type > 0 && subtype > 0 && (*rest == '\0' || *rest == ';') && text_plain(text);
+    bool ok = type > 0 && subtype > 0 && (*rest == '\0' || *rest == ';') && is_header(text);
 
     (void)d;
-    /* It is sent as a header: ASCII only. */
-    for (const char *at = text; ok && *at != '\0'; at++) {
-        ok = (unsigned char)*at < 0x80;
-    }
-    if (!ok) {
+    if (!ok && strcmp(text, "stored") != 0) {
         return config_fail(why, CONFIG_WHY_MAX,
-                           "a media type such as text/html; charset=utf-8, of up to %d bytes",
+                           "a media type such as text/html; charset=utf-8, of up to %d bytes, or "
+                           "stored",
                            CONFIG_VALUE_MAX);
     }
     config_text_copy(field, text);
@@ -457,4 +478,5 @@ const struct config_kind config_kind_optional_path = { optional_path_set, text_p
 const struct config_kind config_kind_user_name = { user_name_set, text_print, false };
 const struct config_kind config_kind_store_name = { store_name_set, text_print, false };
 const struct config_kind config_kind_key_prefix = { key_prefix_set, text_print, false };
+const struct config_kind config_kind_header = { header_set, text_print, false };
 const struct config_kind config_kind_media_type = { media_type_set, text_print, false };

@@ -2,6 +2,8 @@
 /* http_head.c: picks the few header fields that decide something out of all that came. Judges nothing. */
 #include "http_head.h"
 
+#include <string.h>
+
 #include "slice.h"
 
 /*
@@ -31,6 +33,25 @@ is_cut(struct slice text)
     return text.ptr[text.len + 1] != '\0';
 }
 
+/* A field of one value. Twice is none that could be understood: whoever reads it finds it malformed. */
+static void
+keep(struct slice key, struct slice name, struct slice text, struct slice *field)
+{
+    if (slice_equal_nocase(key, name)) {
+        *field = field->ptr == NULL ? text : SLICE("?");
+    }
+}
+
+/* Of several Cache-Control lines, the one that says something about age. */
+static void
+keep_cache_control(struct slice key, struct slice text, struct request_head *head)
+{
+    if (slice_equal_nocase(key, SLICE("Cache-Control")) &&
+        (head->cache_control.ptr == NULL || strcasestr(text.ptr, "max-age") != NULL)) {
+        head->cache_control = text;
+    }
+}
+
 /* One header: the few that decide something. */
 static enum MHD_Result
 on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
@@ -55,15 +76,19 @@ on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len,
             head->expect = text;
         }
         break;
-    case sizeof("If-Match") - 1:
-        if (slice_equal_nocase(key, SLICE("If-Match"))) {
-            head->if_match = text;
-        }
+    case sizeof("Range") - 1:
+        keep(key, SLICE("Range"), text, &head->range);
         break;
-    case sizeof("If-None-Match") - 1:
-        if (slice_equal_nocase(key, SLICE("If-None-Match"))) {
-            head->if_none_match = text;
-        }
+    case sizeof("If-Match") - 1: /* and of If-Range */
+        keep(key, SLICE("If-Match"), text, &head->if_match);
+        keep(key, SLICE("If-Range"), text, &head->if_range);
+        break;
+    case sizeof("Content-Type") - 1:
+        keep(key, SLICE("Content-Type"), text, &head->content_type);
+        break;
+    case sizeof("If-None-Match") - 1: /* and of Cache-Control */
+        keep(key, SLICE("If-None-Match"), text, &head->if_none_match);
+        keep_cache_control(key, text, head);
         break;
     case sizeof("Content-Length") - 1:
         if (slice_equal_nocase(key, SLICE("Content-Length"))) {

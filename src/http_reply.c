@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "etag.h"
 #include "log.h"
 
 /* The longest header that http_reply_raw writes. */
@@ -62,15 +63,52 @@ no_bytes(void *cls, uint64_t pos, char *buf, size_t max)
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+/* What a value, and a 304 in its place, says about itself. */
+static void
+describe_value(struct MHD_Response *response, const struct reply *reply)
+{
+    char text[32];
+
+    if (reply->cas != 0) {
+        text[etag_print(reply->cas, text)] = '\0';
+        add_header(response, MHD_HTTP_HEADER_ETAG, text);
+    }
+    if (reply->ttl_left_s >= 0) {
+        snprintf(text, sizeof(text), "max-age=%lld", (long long)reply->ttl_left_s);
+        add_header(response, "KV-TTL", text + sizeof("max-age=") - 1);
+        if (reply->caches_ttl) {
+            add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, text);
+        }
+    }
+    if (reply->cache_control != NULL) {
+        add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, reply->cache_control);
+    }
+}
+
+/* Bytes FIRST to TOTAL-1 are not there: only their number is told (RFC 9110, section 14.4). */
+static void
+add_content_range(struct MHD_Response *response, const struct reply *reply)
+{
+    char text[80];
+
+    if (reply->id == REPLY_PART) {
+        snprintf(text, sizeof(text), "bytes %zu-%zu/%zu", reply->first,
+                 reply->first + reply->count - 1, reply->value_len);
+    } else {
+        snprintf(text, sizeof(text), "bytes */%zu", reply->value_len);
+    }
+    add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
+}
+
+/* A value or a part of one, without a copy. */
 static struct MHD_Response *
 make_value(const struct reply *reply)
 {
     struct MHD_Response *response;
-    char text[32];
 
     if (reply->data != NULL) {
         response = MHD_create_response_from_buffer_with_free_callback_cls(
-            reply->value_len, reply->data->data, free_value, buffer_ref(reply->data));
+            reply->count, reply->data->data + reply->first, free_value, buffer_ref(reply->data));
         if (response == NULL) {
             buffer_unref(reply->data);
         }
@@ -78,15 +116,51 @@ make_value(const struct reply *reply)
         response = MHD_create_response_from_callback(reply->value_len, 1, no_bytes, NULL, NULL);
     }
     add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    if (reply->cas != 0) {
-        snprintf(text, sizeof(text), "\"%llu\"", (unsigned long long)reply->cas);
-        add_header(response, MHD_HTTP_HEADER_ETAG, text);
+    if (reply->is_item) {
+        add_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+        add_header(response, "X-Content-Type-Options", "nosniff");
     }
-    if (reply->ttl_left_s >= 0) {
-        snprintf(text, sizeof(text), "%lld", (long long)reply->ttl_left_s);
-        add_header(response, "KV-TTL", text);
+    if (reply->id == REPLY_PART) {
+        add_content_range(response, reply);
     }
+    describe_value(response, reply);
     return response;
+}
+
+/* An answer without a value that says something of its own all the same; NULL: it does not. */
+static struct MHD_Response *
+make_special(const struct reply *reply)
+{
+    char allow[REPLY_ALLOW_MAX];
+    struct MHD_Response *response;
+
+    if (reply->allow != 0) {
+        reply_allow(reply->allow, allow);
+        return make_plain(reply->id, allow);
+    }
+    switch (reply->id) {
+    case REPLY_NOT_MODIFIED: /* its Content-Length is that of the value that is not sent */
+        response = MHD_create_response_from_callback(reply->value_len, 1, no_bytes, NULL, NULL);
+        describe_value(response, reply);
+        return response;
+    case REPLY_RANGE:
+        response = make_plain(reply->id, NULL);
+        add_content_range(response, reply);
+        return response;
+    case REPLY_STORED:
+    case REPLY_CREATED:
+        if (reply->cas == 0 && reply->kept_type == NULL) {
+            return NULL;
+        }
+        response = make_plain(reply->id, NULL);
+        describe_value(response, reply);
+        if (reply->kept_type != NULL) {
+            add_header(response, "KV-Content-Type", reply->kept_type);
+        }
+        return response;
+    default:
+        return NULL;
+    }
 }
 
 void
@@ -96,37 +170,44 @@ http_replies_forget(struct http_replies *replies)
         MHD_destroy_response(replies->shared);
     }
     replies->shared = NULL;
-    replies->shared_data = NULL;
+    replies->shared_reply.data = NULL;
 }
 
 /* GETs that shared one buffer share one response, too. The caller does not own it. */
 static struct MHD_Response *
 value_response(struct http_replies *replies, const struct reply *reply)
 {
-    if (replies->shared != NULL && reply->data != NULL && replies->shared_data == reply->data &&
-        replies->shared_type == reply->content_type) {
+    const struct reply *last = &replies->shared_reply;
+
+    if (replies->shared != NULL && reply->data != NULL && last->data == reply->data &&
+        last->content_type == reply->content_type && last->cache_control == reply->cache_control &&
+        last->caches_ttl == reply->caches_ttl) {
         return replies->shared;
     }
     http_replies_forget(replies);
     replies->shared = make_value(reply);
-    replies->shared_data = reply->data;
-    replies->shared_type = reply->content_type;
+    replies->shared_reply = *reply;
     return replies->shared;
 }
 
 struct MHD_Response *
 http_replies_get(struct http_replies *replies, const struct reply *reply)
 {
-    char allow[REPLY_ALLOW_MAX];
+    struct MHD_Response *special;
 
-    if (reply->id == REPLY_VALUE) {
+    if (reply->id == REPLY_VALUE && !reply->is_item) {
+        special = make_value(reply);
+    } else if (reply->id == REPLY_VALUE) {
         return value_response(replies, reply);
+    } else if (reply->id == REPLY_PART) {
+        special = make_value(reply);
+    } else {
+        special = make_special(reply);
     }
-    if (reply->allow != 0) {
+    if (special != NULL) {
         http_replies_forget(replies);
-        reply_allow(reply->allow, allow);
-        replies->shared = make_plain(reply->id, allow);
-        return replies->shared;
+        replies->shared = special;
+        return special;
     }
     if (replies->fixed[reply->id] == NULL) {
         replies->fixed[reply->id] = make_plain(reply->id, NULL);

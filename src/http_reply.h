@@ -15,9 +15,8 @@
 
 struct http_replies {
     struct MHD_Response *fixed[REPLY_ID_COUNT]; /* replies without a value, made when first used */
-    struct MHD_Response *shared;      /* the last value's response, for the rest of the pass */
-    const struct buffer *shared_data; /* its value (ref, compared only) */
-    const char *shared_type;          /* its content type (ref, compared only) */
+    struct MHD_Response *shared; /* the last value's response, for the rest of the pass */
+    struct reply shared_reply;   /* what it answered; compared only */
 };
 
 /* The response to REPLY, which stays valid until http_replies_forget. NULL: no memory. */

@@ -22,6 +22,8 @@ struct row {
 /* clang-format off */
 static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_VALUE]                 = { 200, 0, "OK", NULL },
+    [REPLY_PART]                  = { 206, 0, "Partial Content", NULL },
+    [REPLY_NOT_MODIFIED]          = { 304, 0, "Not Modified", NULL },
     [REPLY_STORED]                = { 204, 0, "No Content", NULL },
     [REPLY_CREATED]               = { 201, 0, "Created", NULL },
     [REPLY_DELETED]               = { 204, 0, "No Content", NULL },
@@ -32,9 +34,12 @@ static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_BAD_ESCAPE]            = { 400, 0, "Bad Request", "A % in the path is not followed by two hexadecimal digits." },
     [REPLY_EMPTY_KEY]             = { 400, 0, "Bad Request", "The key is empty: give one after the route's prefix." },
     [REPLY_BAD_KEY]               = { 400, 0, "Bad Request", "The key has a space or a control character in it." },
-    [REPLY_BAD_TTL]               = { 400, 0, "Bad Request", "ttl is a whole number of seconds, at the most 100 years; 0 is for ever." },
+    [REPLY_BAD_TTL]               = { 400, 0, "Bad Request", "ttl, and max-age, is a whole number of seconds, at the most 100 years; 0 is for ever." },
+    [REPLY_TTL_STAYS]             = { 400, 0, "Bad Request", "This op keeps the time to live that the value has." },
+    [REPLY_BAD_NUMBER]            = { 400, 0, "Bad Request", "by and initial are whole numbers of up to 64 bits." },
     [REPLY_BAD_OPERATION]         = { 400, 0, "Bad Request", "There is no such op, or it does not go with this method." },
-    [REPLY_BAD_PRECONDITION]      = { 400, 0, "Bad Request", "A write takes If-None-Match: *, or If-Match with * or one ETag." },
+    [REPLY_BAD_PRECONDITION]      = { 400, 0, "Bad Request", "If-Match and If-None-Match are * or ETags in quotes; a write takes If-None-Match: *, or If-Match with * or one ETag; an op takes none." },
+    [REPLY_BAD_KEYS]              = { 400, 0, "Bad Request", "mget takes 1 to 1000 keys: key=a&key=b, or POST with one on each line." },
     [REPLY_BAD_LENGTH]            = { 400, CLOSE, "Bad Request", "The length of the body is given twice, or in two ways." },
     [REPLY_BAD_TRANSFER]          = { 400, CLOSE, "Bad Request", "The only Transfer-Encoding is chunked." },
     [REPLY_BAD_HOST]              = { 400, CLOSE, "Bad Request", "A request has one Host." },
@@ -49,10 +54,14 @@ static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_PRECONDITION]          = { 412, 0, "Precondition Failed", "The value is not as the request wants it to be." },
     [REPLY_TOO_LARGE]             = { 413, 0, "Content Too Large", "The value is larger than this route or its store takes." },
     [REPLY_KEY_TOO_LONG]          = { 414, 0, "URI Too Long", "The key, with the route's key prefix, is longer than 250 bytes." },
+    [REPLY_RANGE]                 = { 416, 0, "Range Not Satisfiable", "The value ends before this range." },
     [REPLY_EXPECTATION]           = { 417, CLOSE, "Expectation Failed", "The only expectation is 100-continue." },
     [REPLY_TOO_MANY_FROM_ADDRESS] = { 429, RETRY | CLOSE, "Too Many Requests", "There are too many connections from this address." },
     [REPLY_INTERNAL]              = { 500, 0, "Internal Server Error", "The gateway has no memory for this request." },
-    [REPLY_UNSUPPORTED]           = { 501, 0, "Not Implemented", "This store cannot do this." },
+    [REPLY_UNSUPPORTED]           = { 501, 0, "Not Implemented", "The store of this key cannot do this." },
+    [REPLY_NO_TOUCH]              = { 501, 0, "Not Implemented", "The store of this key cannot change a time to live alone." },
+    [REPLY_NO_CAS]                = { 501, 0, "Not Implemented", "The store of this key cannot compare ETags for this." },
+    [REPLY_NO_INITIAL]            = { 501, 0, "Not Implemented", "The store of this key cannot create a counter in one step." },
     [REPLY_STORE_NONSENSE]        = { 502, 0, "Bad Gateway", "The store refused, or gave an answer that makes no sense." },
     [REPLY_TOO_MANY_CONNECTIONS]  = { 503, RETRY | CLOSE, "Service Unavailable", "There are too many connections." },
     [REPLY_OVERLOADED]            = { 503, RETRY, "Service Unavailable", "Too much is under way; nothing was done." },
@@ -66,6 +75,7 @@ static const struct row rows[REPLY_ID_COUNT] = {
 static const enum reply_id by_route[] = {
     [ROUTE_HEALTH]       = REPLY_HEALTHY,
     [ROUTE_READY]        = REPLY_READY,
+    [ROUTE_MGET]         = REPLY_BAD_KEYS,
     [ROUTE_ASTERISK]     = REPLY_BAD_TARGET,
     [ROUTE_NO_PAGE]      = REPLY_NO_PAGE,
     [ROUTE_NO_ROUTE]     = REPLY_NO_ROUTE,
@@ -104,6 +114,12 @@ const char *
 reply_reason(enum reply_id id)
 {
     return rows[id].title;
+}
+
+const char *
+reply_detail(enum reply_id id)
+{
+    return rows[id].detail;
 }
 
 const char *
@@ -161,6 +177,24 @@ reply_from_route(enum route_result result)
     return by_route[result];
 }
 
+/* What exactly the store lacks. */
+static enum reply_id
+unsupported(enum store_verb verb)
+{
+    switch (verb) {
+    case STORE_TOUCH:
+        return REPLY_NO_TOUCH;
+    case STORE_CAS:
+    case STORE_DELETE: /* it has a plain one */
+        return REPLY_NO_CAS;
+    case STORE_INCR:
+    case STORE_DECR:
+        return REPLY_NO_INITIAL;
+    default:
+        return REPLY_UNSUPPORTED;
+    }
+}
+
 enum reply_id
 reply_from_store(enum store_verb verb, enum store_status status)
 {
@@ -184,6 +218,9 @@ reply_from_store(enum store_verb verb, enum store_status status)
     }
     if (status == STORE_MISS && verb == STORE_CAS) {
         return REPLY_PRECONDITION;
+    }
+    if (status == STORE_UNSUPPORTED) {
+        return unsupported(verb);
     }
     return by_status[status];
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "loop.h"
+#include "mget.h"
 #include "request_priv.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -43,6 +44,8 @@ get_spare(struct request_context *context)
     request->next = NULL;
     request->state = REQUEST_BODY;
     request->purpose = FOR_KEY;
+    request->is_conditional = false;
+    request->mget = NULL;
     request->body = NULL;
     request->body_max = 0;
     request->counted = 0;
@@ -60,6 +63,7 @@ put_spare(struct request *request)
 
     buffer_unref(request->body);
     buffer_unref(request->reply.data);
+    mget_destroy(request->mget);
     if (request->counted > 0) {
         quota_give(context->quota, request->counted);
     }
@@ -77,8 +81,8 @@ request_context_deinit(struct request_context *context)
     }
 }
 
-static void
-finish(struct request *request, enum reply_id id)
+void
+request_finish(struct request *request, enum reply_id id)
 {
     request->reply.id = id;
     request->state = REQUEST_DONE;
@@ -139,7 +143,7 @@ request_begin(struct request_context *context, const struct request_head *head)
         }
     }
     if (refusal != REPLY_ID_COUNT) {
-        finish(request, refusal);
+        request_finish(request, refusal);
     }
     return request;
 }
@@ -189,7 +193,7 @@ request_body(struct request *request, const char *data, size_t len)
         refusal = grow_body(request, len);
     }
     if (refusal != REPLY_ID_COUNT) {
-        finish(request, refusal);
+        request_finish(request, refusal);
         return false;
     }
     if (!request->drop_body) {
@@ -202,23 +206,6 @@ request_body(struct request *request, const char *data, size_t len)
 /* ---- the store ------------------------------------------------------------------------------- */
 
 static void on_done(struct store_op *op);
-
-/* Moves what the op brought into the reply. */
-static void
-take_result(struct request *request)
-{
-    struct store_op *op = &request->op;
-
-    request->reply.data = op->data;
-    request->reply.value_len = op->value_len;
-    request->reply.cas = op->out_cas;
-    request->reply.ttl_left_s = op->ttl_left_s;
-    if (op->data != NULL) {
-        quota_add(request->context->quota, op->value_len);
-        request->counted += op->value_len;
-    }
-    finish(request, reply_from_store(op->verb, op->status));
-}
 
 static void
 submit(struct request *request)
@@ -249,6 +236,53 @@ next_used_store(const struct config *config, size_t index)
     return index;
 }
 
+/* mget: all have answered. */
+static void
+on_mget_done(void *arg)
+{
+    struct request *request = arg;
+    struct reply *reply = &request->reply;
+
+    request->context->waiting--;
+    request->context->loop->progress = true;
+    if (request->state == REQUEST_ORPHAN) {
+        put_spare(request);
+        return;
+    }
+    reply->data = mget_json(request->mget);
+    if (reply->data == NULL) {
+        request_finish(request, REPLY_INTERNAL);
+        return;
+    }
+    reply->value_len = reply->count = reply->data->len;
+    reply->content_type = "application/json";
+    quota_add(request->context->quota, reply->value_len);
+    request->counted += reply->value_len;
+    request_finish(request, REPLY_VALUE);
+}
+
+/* The keys of a POST are in its body, which is in now. */
+static void
+submit_mget(struct request *request)
+{
+    if (request->mget == NULL) {
+        struct slice lines = request->body == NULL
+                                 ? slice_of(NULL, 0)
+                                 : slice_of(request->body->data, request->body->len);
+        enum reply_id refusal = mget_create_from_lines(request->context, lines, &request->mget);
+
+        if (refusal != REPLY_ID_COUNT) {
+            request_finish(request, refusal);
+            return;
+        }
+    }
+    request->state = REQUEST_WAITING;
+    request->context->waiting++;
+    if (mget_submit(request->mget, on_mget_done, request)) {
+        on_mget_done(request);
+    }
+}
+
 /* /-/ready asks every store in use for a key, one after the other; that it has none is an answer.
  */
 static void
@@ -256,7 +290,7 @@ ask_next_store(struct request *request, size_t index)
 {
     request->store = next_used_store(request->context->config, index);
     if (request->store == request->context->config->store_count) {
-        finish(request, REPLY_READY);
+        request_finish(request, REPLY_READY);
         return;
     }
     store_op_init(&request->op, STORE_HEAD, SLICE("kvgate:ready"));
@@ -277,11 +311,11 @@ on_done(struct store_op *op)
     }
     assert(request->state == REQUEST_WAITING);
     if (request->purpose == FOR_KEY) {
-        take_result(request);
+        request_take_result(request);
     } else if (op->status == STORE_OK || op->status == STORE_MISS) {
         ask_next_store(request, request->store + 1);
     } else {
-        finish(request, REPLY_NOT_READY);
+        request_finish(request, REPLY_NOT_READY);
     }
 }
 
@@ -294,6 +328,10 @@ request_end(struct request *request)
     assert(request->state == REQUEST_BODY);
     if (request->purpose == FOR_READY) {
         ask_next_store(request, 0);
+        return;
+    }
+    if (request->purpose == FOR_MGET) {
+        submit_mget(request);
         return;
     }
     if (request->body != NULL) {

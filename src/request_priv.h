@@ -11,7 +11,17 @@
 enum request_state { REQUEST_BODY, REQUEST_WAITING, REQUEST_DONE, REQUEST_ORPHAN };
 
 /* What a request is for. */
-enum purpose { FOR_KEY, FOR_READY };
+enum purpose { FOR_KEY, FOR_READY, FOR_MGET };
+
+struct mget;
+
+/* What a read wants to be so. They point into the request's header. */
+struct conditions {
+    struct slice if_match; /* ptr is NULL where the header is not there; so for all */
+    struct slice if_none_match;
+    struct slice range;
+    struct slice if_range;
+};
 
 struct request {
     struct request_context *context; /* (ref) the worker's */
@@ -22,12 +32,15 @@ struct request {
     size_t store;          /* index of the store that the op goes to */
     struct store_op op;    /* its key and value lie below */
     struct route_match at; /* route and key; `query` is only valid in request_begin */
-    struct buffer *body;   /* what was received (owned); NULL: nothing yet */
-    size_t body_max;       /* bytes that are taken */
-    size_t counted;        /* bytes taken from the quota */
-    bool drop_body;        /* the body means nothing to this method */
-    size_t dropped;        /* bytes of it so far */
-    struct reply reply;    /* valid when DONE; its data is owned */
+    bool is_conditional;   /* a read with conditions; otherwise they are not set */
+    struct conditions conditions;
+    struct mget *mget;   /* FOR_MGET: the keys (owned); NULL before the body is in */
+    struct buffer *body; /* what was received (owned); NULL: nothing yet */
+    size_t body_max;     /* bytes that are taken */
+    size_t counted;      /* bytes taken from the quota */
+    bool drop_body;      /* the body means nothing to this method */
+    size_t dropped;      /* bytes of it so far */
+    struct reply reply;  /* valid when DONE; its data is owned */
 };
 
 /*
@@ -35,5 +48,14 @@ struct request {
  * is taken. REPLY_ID_COUNT: go on; anything else is the refusal.
  */
 enum reply_id request_prepare(struct request *request, const struct request_head *head);
+
+/* Moves what the op brought into the reply, under the request's conditions: DONE. */
+void request_take_result(struct request *request);
+
+/* DONE, with this answer. */
+void request_finish(struct request *request, enum reply_id id);
+
+/* The Content-Type of a value whose own is not known. */
+#define REQUEST_TYPE_DEFAULT "application/octet-stream"
 
 #endif

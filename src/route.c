@@ -141,13 +141,53 @@ build_key(struct route_match *match, struct slice rest)
     return ROUTE_KEY;
 }
 
+static enum route_result
+own_page(struct slice path)
+{
+    static const struct {
+        struct slice path;
+        enum route_result result;
+    } pages[] = {
+        { SLICE_LITERAL("/-/health"), ROUTE_HEALTH },
+        { SLICE_LITERAL("/-/ready"), ROUTE_READY },
+        { SLICE_LITERAL("/-/mget"), ROUTE_MGET },
+    };
+
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        if (slice_equal(path, pages[i].path)) {
+            return pages[i].result;
+        }
+    }
+    return ROUTE_NO_PAGE;
+}
+
+/* What the still encoded PATH means. */
+static enum route_result
+find_path(const struct config *config, struct slice path, struct route_match *match)
+{
+    char decoded[PATH_MAX_LEN];
+    size_t len = 0, prefix_len;
+    enum route_result result = decode(path, decoded, &len);
+
+    if (result != ROUTE_KEY) {
+        return result;
+    }
+    path = slice_of(decoded, len);
+    if (slice_starts_with(path, own_pages)) {
+        return own_page(path);
+    }
+    match->route = longest_prefix(config, path);
+    if (match->route == NULL) {
+        return ROUTE_NO_ROUTE;
+    }
+    prefix_len = strlen(match->route->prefix);
+    return build_key(match, slice_of(path.ptr + prefix_len, path.len - prefix_len));
+}
+
 enum route_result
 route_find(const struct config *config, struct slice target, struct route_match *match)
 {
     struct slice path;
-    char decoded[PATH_MAX_LEN];
-    size_t len = 0, prefix_len;
-    enum route_result result;
 
     match->route = NULL;
     match->key_len = 0;
@@ -158,23 +198,27 @@ route_find(const struct config *config, struct slice target, struct route_match 
     if (!split_target(target, &path, &match->query)) {
         return ROUTE_BAD_TARGET;
     }
-    result = decode(path, decoded, &len);
-    if (result != ROUTE_KEY) {
-        return result;
+    return find_path(config, path, match);
+}
+
+enum route_result
+route_find_path(const struct config *config, struct slice path, struct route_match *match)
+{
+    char text[3 * PATH_MAX_LEN + 1] = "/";
+
+    match->route = NULL;
+    match->key_len = 0;
+    match->query = slice_of(NULL, 0);
+    if (path.len > 0 && path.ptr[0] == '/') {
+        return find_path(config, path, match);
     }
-    path = slice_of(decoded, len);
-    if (slice_starts_with(path, own_pages)) {
-        if (slice_equal(path, SLICE("/-/health"))) {
-            return ROUTE_HEALTH;
-        }
-        return slice_equal(path, SLICE("/-/ready")) ? ROUTE_READY : ROUTE_NO_PAGE;
+    if (path.len >= sizeof(text)) {
+        return ROUTE_KEY_TOO_LONG;
     }
-    match->route = longest_prefix(config, path);
-    if (match->route == NULL) {
-        return ROUTE_NO_ROUTE;
+    if (path.len > 0) {
+        memcpy(text + 1, path.ptr, path.len);
     }
-    prefix_len = strlen(match->route->prefix);
-    return build_key(match, slice_of(path.ptr + prefix_len, path.len - prefix_len));
+    return find_path(config, slice_of(text, path.len + 1), match);
 }
 
 bool

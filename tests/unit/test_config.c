@@ -66,6 +66,8 @@ check_route_defaults(const struct config_route *r)
     assert_string_equal(r->key_prefix, "");
     assert_int_equal(r->methods, CONFIG_METHODS_ALL);
     assert_int_equal(r->ttl_s, 0);
+    assert_int_equal(r->ttl_max_s, 0);
+    assert_string_equal(r->cache_control, "");
     assert_int_equal(r->body_max, 0);
     assert_string_equal(r->content_type, "application/octet-stream");
 }

@@ -39,7 +39,7 @@ struct complaint {
     "180 bytes; \"/-/\" is the gateway's own"
 #define NAME      "allowed is a name of letters, digits, \".\", \"_\" and \"-\""
 #define METHODS   "allowed is one or more of GET HEAD PUT POST DELETE, each once"
-#define MEDIA     "allowed is a media type such as text/html; charset=utf-8, of up to 180 bytes"
+#define MEDIA     "allowed is a media type such as text/html; charset=utf-8, of up to 180 bytes, or stored"
 #define MEMCACHED "[store a]\ntype = memcached\n"
 
 static const struct complaint complaints[] = {
@@ -68,8 +68,8 @@ static const struct complaint complaints[] = {
       "connections_per_address connection_buffer bytes_in_flight idle_timeout request_timeout "
       "drain_timeout log_level" },
     { "[route /]\nservers = a\n", 2,
-      "servers: unknown directive; this section has store key_prefix methods ttl body_max "
-      "content_type" },
+      "servers: unknown directive; this section has store key_prefix methods ttl ttl_max "
+      "body_max content_type cache_control" },
     { "[server]\n= 1\n", 2,
       ": unknown directive; this section has listen workers connections connections_per_address "
       "connection_buffer bytes_in_flight idle_timeout request_timeout drain_timeout log_level" },

@@ -20,6 +20,8 @@ static const struct {
     bool closes;
 } answers[] = {
     { REPLY_VALUE, 200, NONE, false },
+    { REPLY_PART, 206, NONE, false },
+    { REPLY_NOT_MODIFIED, 304, NONE, false },
     { REPLY_STORED, 204, NONE, false },
     { REPLY_CREATED, 201, NONE, false },
     { REPLY_DELETED, 204, NONE, false },
@@ -31,8 +33,11 @@ static const struct {
     { REPLY_EMPTY_KEY, 400, PROBLEM, false },
     { REPLY_BAD_KEY, 400, PROBLEM, false },
     { REPLY_BAD_TTL, 400, PROBLEM, false },
+    { REPLY_TTL_STAYS, 400, PROBLEM, false },
+    { REPLY_BAD_NUMBER, 400, PROBLEM, false },
     { REPLY_BAD_OPERATION, 400, PROBLEM, false },
     { REPLY_BAD_PRECONDITION, 400, PROBLEM, false },
+    { REPLY_BAD_KEYS, 400, PROBLEM, false },
     { REPLY_BAD_LENGTH, 400, PROBLEM, true },
     { REPLY_BAD_TRANSFER, 400, PROBLEM, true },
     { REPLY_BAD_HOST, 400, PROBLEM, true },
@@ -47,10 +52,14 @@ static const struct {
     { REPLY_PRECONDITION, 412, PROBLEM, false },
     { REPLY_TOO_LARGE, 413, PROBLEM, false },
     { REPLY_KEY_TOO_LONG, 414, PROBLEM, false },
+    { REPLY_RANGE, 416, PROBLEM, false },
     { REPLY_EXPECTATION, 417, PROBLEM, true },
     { REPLY_TOO_MANY_FROM_ADDRESS, 429, PROBLEM, true },
     { REPLY_INTERNAL, 500, PROBLEM, false },
     { REPLY_UNSUPPORTED, 501, PROBLEM, false },
+    { REPLY_NO_TOUCH, 501, PROBLEM, false },
+    { REPLY_NO_CAS, 501, PROBLEM, false },
+    { REPLY_NO_INITIAL, 501, PROBLEM, false },
     { REPLY_STORE_NONSENSE, 502, PROBLEM, false },
     { REPLY_TOO_MANY_CONNECTIONS, 503, PROBLEM, true },
     { REPLY_OVERLOADED, 503, PROBLEM, false },
@@ -310,11 +319,17 @@ from_route(void **state)
         enum route_result result;
         enum reply_id id;
     } rows[] = {
-        { ROUTE_HEALTH, REPLY_HEALTHY },        { ROUTE_READY, REPLY_READY },
-        { ROUTE_ASTERISK, REPLY_BAD_TARGET },   { ROUTE_NO_PAGE, REPLY_NO_PAGE },
-        { ROUTE_NO_ROUTE, REPLY_NO_ROUTE },     { ROUTE_BAD_TARGET, REPLY_BAD_TARGET },
-        { ROUTE_BAD_ESCAPE, REPLY_BAD_ESCAPE }, { ROUTE_EMPTY_KEY, REPLY_EMPTY_KEY },
-        { ROUTE_BAD_KEY, REPLY_BAD_KEY },       { ROUTE_KEY_TOO_LONG, REPLY_KEY_TOO_LONG },
+        { ROUTE_HEALTH, REPLY_HEALTHY },
+        { ROUTE_READY, REPLY_READY },
+        { ROUTE_MGET, REPLY_BAD_KEYS },
+        { ROUTE_ASTERISK, REPLY_BAD_TARGET },
+        { ROUTE_NO_PAGE, REPLY_NO_PAGE },
+        { ROUTE_NO_ROUTE, REPLY_NO_ROUTE },
+        { ROUTE_BAD_TARGET, REPLY_BAD_TARGET },
+        { ROUTE_BAD_ESCAPE, REPLY_BAD_ESCAPE },
+        { ROUTE_EMPTY_KEY, REPLY_EMPTY_KEY },
+        { ROUTE_BAD_KEY, REPLY_BAD_KEY },
+        { ROUTE_KEY_TOO_LONG, REPLY_KEY_TOO_LONG },
     };
 
     (void)state;
@@ -374,7 +389,7 @@ names_of_trouble(void **state)
     } rows[] = {
         { STORE_UNAVAILABLE, REPLY_STORE_DOWN },   { STORE_TIMEOUT, REPLY_STORE_SILENT },
         { STORE_BAD_REPLY, REPLY_STORE_NONSENSE }, { STORE_OVERLOADED, REPLY_OVERLOADED },
-        { STORE_CANCELLED, REPLY_STOPPING },       { STORE_UNSUPPORTED, REPLY_UNSUPPORTED },
+        { STORE_CANCELLED, REPLY_STOPPING },
     };
 
     (void)state;
@@ -383,6 +398,12 @@ names_of_trouble(void **state)
             assert_int_equal(reply_from_store((enum store_verb)verb, rows[i].status), rows[i].id);
         }
     }
+    assert_int_equal(reply_from_store(STORE_APPEND, STORE_UNSUPPORTED), REPLY_UNSUPPORTED);
+    assert_int_equal(reply_from_store(STORE_TOUCH, STORE_UNSUPPORTED), REPLY_NO_TOUCH);
+    assert_int_equal(reply_from_store(STORE_CAS, STORE_UNSUPPORTED), REPLY_NO_CAS);
+    assert_int_equal(reply_from_store(STORE_DELETE, STORE_UNSUPPORTED), REPLY_NO_CAS);
+    assert_int_equal(reply_from_store(STORE_INCR, STORE_UNSUPPORTED), REPLY_NO_INITIAL);
+    assert_int_equal(reply_from_store(STORE_DECR, STORE_UNSUPPORTED), REPLY_NO_INITIAL);
     assert_int_equal(reply_from_store(STORE_GET, STORE_MISS), REPLY_MISS);
     assert_int_equal(reply_from_store(STORE_GET, STORE_OK), REPLY_VALUE);
     assert_int_equal(reply_from_store(STORE_HEAD, STORE_OK), REPLY_VALUE);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* json.c: see json.h. */
+#include "json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for LEN more bytes, and a place to write them to. NULL: no memory. */
+static char *
+room(struct buffer **out, size_t len)
+{
+    struct buffer *b = *out;
+    size_t need = b->len + len;
+
+    if (need > b->cap && buffer_reserve(out, need > 2 * b->cap ? need : 2 * b->cap) < 0) {
+        return NULL;
+    }
+    return (*out)->data + (*out)->len;
+}
+
+bool
+json_raw(struct buffer **out, struct slice text)
+{
+    char *at = room(out, text.len);
+
+    if (at == NULL) {
+        return false;
+    }
+    if (text.len > 0) {
+        memcpy(at, text.ptr, text.len);
+    }
+    (*out)->len += text.len;
+    return true;
+}
+
+/* How a byte that cannot stand in a string is written; NULL: as it is. */
+static const char *
+escape_of(unsigned char c, char text[8])
+{
+    switch (c) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '\r':
+        return "\\r";
+    case '\t':
+        return "\\t";
+    default:
+        break;
+    }
+    if (c >= 0x20) {
+        return NULL;
+    }
+    snprintf(text, 8, "\\u%04x", c);
+    return text;
+}
+
+bool
+json_string(struct buffer **out, struct slice text)
+{
+    size_t begin = 0;
+
+    if (!json_raw(out, SLICE("\""))) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        char coded[8];
+        const char *escape = escape_of((unsigned char)text.ptr[i], coded);
+        if (escape == NULL) {
+            continue;
+        }
+        if (!json_raw(out, slice_of(text.ptr + begin, i - begin)) ||
+            !json_raw(out, slice_from_string(escape))) {
+            return false;
+        }
+        begin = i + 1;
+    }
+    return json_raw(out, slice_of(text.ptr + begin, text.len - begin)) &&
+           json_raw(out, SLICE("\""));
+}
+
+bool
+json_base64(struct buffer **out, struct slice bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = (const unsigned char *)bytes.ptr;
+    size_t len = (bytes.len + 2) / 3 * 4 + 2;
+    char *at = room(out, len);
+
+    if (at == NULL) {
+        return false;
+    }
+    *at++ = '"';
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t left = bytes.len - i;
+        uint32_t three = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
+                         (left > 2 ? in[i + 2] : 0);
+        *at++ = digits[three >> 18];
+        *at++ = digits[three >> 12 & 63];
+        *at++ = left > 1 ? digits[three >> 6 & 63] : '=';
+        *at++ = left > 2 ? digits[three & 63] : '=';
+    }
+    *at = '"';
+    (*out)->len += len;
+    return true;
+}
+
+bool
+json_number(struct buffer **out, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    return json_raw(out, slice_from_string(text));
+}
+
+/* Bytes of the character at TEXT[0], of which LEFT are there; 0: it is none. */
+static size_t
+utf8_len(const unsigned char *text, size_t left)
+{
+    /* The second byte is what rules out overlong forms, surrogates and what is too large. */
+    unsigned char c = text[0], low = 0x80, high = 0xbf;
+    size_t len = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+
+    if (len == 0 || len > left) {
+        return 0;
+    }
+    low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : low;
+    high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : high;
+    for (size_t i = 1; i < len; i++) {
+        if (text[i] < low || text[i] > high) {
+            return 0;
+        }
+        low = 0x80;
+        high = 0xbf;
+    }
+    return len;
+}
+
+bool
+json_is_utf8(struct slice text)
+{
+    const unsigned char *at = (const unsigned char *)text.ptr;
+
+    for (size_t i = 0, len; i < text.len; i += len) {
+        len = utf8_len(at + i, text.len - i);
+        if (len == 0) {
+            return false;
+        }
+    }
+    return true;
+}
