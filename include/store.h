@@ -165,6 +165,7 @@ struct store_type {
 
 extern const struct store_type store_embedded;
 extern const struct store_type store_memcached;
+extern const struct store_type store_binary; /* type = memcached, dialect = binary */
 
 /* The type that CONFIG asks for. */
 const struct store_type *store_type_of(const struct config_store *config);

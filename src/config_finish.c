@@ -106,6 +106,16 @@ read_password(struct config_store *store, char error[CONFIG_ERROR_MAX])
     return true;
 }
 
+/* The pool of threads leaves the choice of servers to libmemcached. */
+static bool
+check_binary(const struct config_store *store, char error[CONFIG_ERROR_MAX])
+{
+    return store->dialect != CONFIG_DIALECT_BINARY || store->on_failure != CONFIG_REHASH ||
+           config_fail(error, CONFIG_ERROR_MAX,
+                       "[store %s]: on_failure = rehash does not go with dialect = binary",
+                       store->name);
+}
+
 /* A name and a password go together. */
 static bool
 finish_authentication(struct config_store *store, char error[CONFIG_ERROR_MAX])
@@ -128,7 +138,7 @@ finish_store(struct config *config, size_t index, char error[CONFIG_ERROR_MAX])
 
     if (store->type == CONFIG_STORE_MEMCACHED) {
         return store->server_count > 0
-                   ? finish_authentication(store, error)
+                   ? finish_authentication(store, error) && check_binary(store, error)
                    : config_fail(error, CONFIG_ERROR_MAX,
                                  "[store %s]: a memcached store needs `servers`, such as "
                                  "127.0.0.1:11211",

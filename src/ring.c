@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.c: which server has a key, as libmemcached says; the only file that uses it.
+ * ring.c: which server has a key, as libmemcached says; with binary_client.c the only file that uses
+ * it.
  *
  * Its handle is a calculator here: it never connects. Asking it for a server only reads it, so one
  * handle serves every worker. Servers keep the order of the configuration.
@@ -13,6 +14,8 @@
 #include <stdlib.h>
 
 #include <libmemcached/memcached.h>
+
+#include "ring_priv.h"
 
 /* libmemcached ends the process when it is asked to put more servers on a ketama ring. */
 #define KETAMA_SERVERS_MAX 100
@@ -57,13 +60,12 @@ set_hash(memcached_st *handle, enum config_hash hash)
  * because ketama sets its own.
  */
 static memcached_return_t
-set_up(struct ring *ring, size_t count, const struct config_store *store)
+set_up(memcached_st *handle, const uint16_t *index, size_t count, const struct config_store *store)
 {
-    memcached_st *handle = ring->handle;
     memcached_return_t result = memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_SORT_HOSTS, 0);
 
     for (size_t i = 0; result == MEMCACHED_SUCCESS && i < count; i++) {
-        result = add_server(handle, &store->servers[ring->index[i]]);
+        result = add_server(handle, &store->servers[index[i]]);
     }
     if (result != MEMCACHED_SUCCESS) {
         return result;
@@ -75,6 +77,37 @@ set_up(struct ring *ring, size_t count, const struct config_store *store)
                                         MEMCACHED_DISTRIBUTION_MODULA);
     }
     return result == MEMCACHED_SUCCESS ? set_hash(handle, store->hash) : result;
+}
+
+/* Gives HANDLE the COUNT servers that INDEX names. */
+static bool
+set_up_checked(memcached_st *handle, const uint16_t *index, size_t count,
+               const struct config_store *store, char error[CONFIG_ERROR_MAX])
+{
+    memcached_return_t result;
+
+    if (store->distribution == CONFIG_KETAMA && count > KETAMA_SERVERS_MAX) {
+        snprintf(error, CONFIG_ERROR_MAX, "%zu servers: a ketama ring takes %d at the most", count,
+                 KETAMA_SERVERS_MAX);
+        return false;
+    }
+    result = set_up(handle, index, count, store);
+    if (result != MEMCACHED_SUCCESS) {
+        snprintf(error, CONFIG_ERROR_MAX, "server list: %s", memcached_strerror(handle, result));
+    }
+    return result == MEMCACHED_SUCCESS;
+}
+
+bool
+ring_set_up(struct memcached_st *handle, const struct config_store *store,
+            char error[CONFIG_ERROR_MAX])
+{
+    uint16_t index[CONFIG_SERVER_MAX];
+
+    for (size_t i = 0; i < store->server_count; i++) {
+        index[i] = (uint16_t)i;
+    }
+    return set_up_checked(handle, index, store->server_count, store, error);
 }
 
 struct ring *
@@ -90,7 +123,6 @@ ring_create_without(const struct config_store *store, const bool left_out[CONFIG
                     char error[CONFIG_ERROR_MAX])
 {
     struct ring *ring = calloc(1, sizeof(*ring));
-    memcached_return_t result;
     size_t count = 0;
 
     assert(store->server_count >= 1 && store->server_count <= CONFIG_SERVER_MAX);
@@ -107,20 +139,12 @@ ring_create_without(const struct config_store *store, const bool left_out[CONFIG
     if (count == 1) {
         return ring;
     }
-    if (store->distribution == CONFIG_KETAMA && count > KETAMA_SERVERS_MAX) {
-        snprintf(error, CONFIG_ERROR_MAX, "%zu servers: a ketama ring takes %d at the most", count,
-                 KETAMA_SERVERS_MAX);
-        goto fail;
-    }
     ring->handle = memcached_create(NULL);
     if (ring->handle == NULL) {
         snprintf(error, CONFIG_ERROR_MAX, "out of memory");
         goto fail;
     }
-    result = set_up(ring, count, store);
-    if (result != MEMCACHED_SUCCESS) {
-        snprintf(error, CONFIG_ERROR_MAX, "server list: %s",
-                 memcached_strerror(ring->handle, result));
+    if (!set_up_checked(ring->handle, ring->index, count, store, error)) {
         goto fail;
     }
     return ring;

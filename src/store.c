@@ -39,6 +39,9 @@ const struct store_type *
 store_type_of(const struct config_store *config)
 {
     assert((size_t)config->type < sizeof(types) / sizeof(types[0]));
+    if (config->type == CONFIG_STORE_MEMCACHED && config->dialect == CONFIG_DIALECT_BINARY) {
+        return &store_binary;
+    }
     return types[config->type];
 }
 
