@@ -33,7 +33,9 @@ complete_head(struct memcached_lane *lane, const struct memcached_reply *reply, 
         lane->counted_big = false;
     }
     lane->last_used_ms = server->loop->now_ms;
-    lane->served = true;
+    if (!reply->close) {
+        lane->served = true;
+    }
     if (!lane->has_replied) {
         lane->has_replied = true;
         memcached_server_alive(server);
@@ -43,7 +45,7 @@ complete_head(struct memcached_lane *lane, const struct memcached_reply *reply, 
     op->out_cas = reply->cas;
     op->ttl_left_s = reply->ttl_left_s;
     op->number = reply->number;
-    if (reply->status == STORE_UNSUPPORTED && lane->dialect == &memcached_text &&
+    if (reply->status == STORE_UNSUPPORTED && !reply->close && lane->dialect == &memcached_text &&
         store_verb_reads(op->verb) && op->opaque == 0) {
         memcached_server_without_cas(server, op);
         return;
@@ -110,9 +112,15 @@ parse_one(struct memcached_lane *lane, size_t offset)
 {
     struct store_op *op = lane->sent.head;
     struct memcached_context context = { .opaque = op->opaque, .no_cas = op->opaque != 0 };
+    const char *refusal =
+        lane->has_replied ? NULL : lane_refusal(lane->in + offset, lane->in_len - offset);
     size_t used;
     ssize_t taken;
 
+    if (refusal != NULL) {
+        lane_fail(lane, STORE_UNAVAILABLE, refusal);
+        return -1;
+    }
     switch (lane->dialect->decode(op, &context, lane->in + offset, lane->in_len - offset,
                                   &lane->reply)) {
     case MEMCACHED_MORE:
