@@ -66,7 +66,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test verdicts under-load test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test chaos verdicts beside-big under-load test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -226,6 +226,12 @@ check: $(SAN_PROGRAMS) $(TEST_BIN) $S/tests/net/switch_off.so
 	$(Q)KVGATE=$(abspath $S/kvgate) KVSTALL=$(abspath $S/kvstall) tests/run $(TEST_BIN)
 	$(Q)KVGATE=$(abspath $S/kvgate) tests/clients/run --light
 
+CHAOS_SECONDS ?= 60
+
+chaos: deps ## kill, stop and start memcached under load for CHAOS_SECONDS (60)
+	@$(MAKE) --no-print-directory $(SAN_PROGRAMS) $S/tests/http/test_chaos
+	$(Q)KVGATE=$(abspath $S/kvgate) KVGATE_CHAOS_SECONDS=$(CHAOS_SECONDS) $S/tests/http/test_chaos
+
 test-clients: deps-clients ## real HTTP clients, each request timed
 	@$(MAKE) --no-print-directory all
 	$(Q)KVGATE=$(abspath $B/kvgate) tests/clients/run
@@ -235,6 +241,9 @@ bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
 
 under-load: deps-bench all ## one connection's round trips while wrk keeps 64 others busy
 	$(Q)tests/bench/under_load.sh $B/kvgate
+
+beside-big: deps-bench all ## small GETs beside a stream of values of 300 KB
+	$(Q)tests/bench/beside_big.sh $B/kvgate
 
 verdicts: deps-bench all ## what kvstall says of kvgate, nginx, webdis; pictures in build/stall
 	$(Q)tests/bench/verdicts.sh $B/kvgate $B/kvstall $B/stall

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "etag.h"
-#include "json.h"
+#include "json_out.h"
 #include "loop.h"
 
 /* Bytes of JSON around a value, for the first allocation. */
@@ -212,10 +212,10 @@ write_key(struct buffer **out, struct slice text)
 {
     static const char digits[] = "0123456789ABCDEF";
 
-    if (json_is_utf8(text)) {
-        return json_string(out, text);
+    if (json_out_is_utf8(text)) {
+        return json_out_string(out, text);
     }
-    if (!json_raw(out, SLICE("\""))) {
+    if (!json_out_raw(out, SLICE("\""))) {
         return false;
     }
     for (size_t i = 0; i < text.len; i++) {
@@ -223,11 +223,11 @@ write_key(struct buffer **out, struct slice text)
         char coded[3] = { '%', digits[c >> 4], digits[c & 15] };
         bool plain = c > 0x20 && c < 0x7f && c != '"' && c != '\\';
 
-        if (!json_raw(out, plain ? slice_of(text.ptr + i, 1) : slice_of(coded, 3))) {
+        if (!json_out_raw(out, plain ? slice_of(text.ptr + i, 1) : slice_of(coded, 3))) {
             return false;
         }
     }
-    return json_raw(out, SLICE("\""));
+    return json_out_raw(out, SLICE("\""));
 }
 
 /* The value, and what a GET would have told in its header. */
@@ -235,33 +235,36 @@ static bool
 write_value(struct buffer **out, const struct store_op *op)
 {
     struct slice value = slice_of(op->data->data, op->value_len);
-    bool is_text = json_is_utf8(value);
+    bool is_text = json_out_is_utf8(value);
     char etag[ETAG_TEXT_MAX];
 
-    if (!json_raw(out, is_text ? SLICE(",\"value\":") : SLICE(",\"base64\":")) ||
-        !(is_text ? json_string(out, value) : json_base64(out, value))) {
+    if (!json_out_raw(out, is_text ? SLICE(",\"value\":") : SLICE(",\"base64\":")) ||
+        !(is_text ? json_out_string(out, value) : json_out_base64(out, value))) {
         return false;
     }
-    if (op->out_cas != 0 && !(json_raw(out, SLICE(",\"etag\":")) &&
-                              json_string(out, slice_of(etag, etag_print(op->out_cas, etag))))) {
+    if (op->out_cas != 0 &&
+        !(json_out_raw(out, SLICE(",\"etag\":")) &&
+          json_out_string(out, slice_of(etag, etag_print(op->out_cas, etag))))) {
         return false;
     }
-    return op->ttl_left_s < 0 ||
-           (json_raw(out, SLICE(",\"ttl\":")) && json_number(out, (uint64_t)op->ttl_left_s));
+    return op->ttl_left_s < 0 || (json_out_raw(out, SLICE(",\"ttl\":")) &&
+                                  json_out_number(out, (uint64_t)op->ttl_left_s));
 }
 
 static bool
 write_item(struct buffer **out, const struct item *item)
 {
-    if (!json_raw(out, SLICE("{\"key\":")) || !write_key(out, item->text) ||
-        !json_raw(out, SLICE(",\"status\":")) || !json_number(out, reply_status(item->id))) {
+    if (!json_out_raw(out, SLICE("{\"key\":")) || !write_key(out, item->text) ||
+        !json_out_raw(out, SLICE(",\"status\":")) ||
+        !json_out_number(out, reply_status(item->id))) {
         return false;
     }
     if (item->op.data != NULL) {
-        return write_value(out, &item->op) && json_raw(out, SLICE("}"));
+        return write_value(out, &item->op) && json_out_raw(out, SLICE("}"));
     }
-    return json_raw(out, SLICE(",\"detail\":")) &&
-           json_string(out, slice_from_string(reply_detail(item->id))) && json_raw(out, SLICE("}"));
+    return json_out_raw(out, SLICE(",\"detail\":")) &&
+           json_out_string(out, slice_from_string(reply_detail(item->id))) &&
+           json_out_raw(out, SLICE("}"));
 }
 
 struct buffer *
@@ -269,12 +272,12 @@ mget_json(const struct mget *mget)
 {
     size_t size = mget->counted + mget->count * JSON_OVERHEAD;
     struct buffer *out = buffer_create(size);
-    bool ok = out != NULL && json_raw(&out, SLICE("{\"values\":["));
+    bool ok = out != NULL && json_out_raw(&out, SLICE("{\"values\":["));
 
     for (size_t i = 0; ok && i < mget->count; i++) {
-        ok = (i == 0 || json_raw(&out, SLICE(","))) && write_item(&out, &mget->items[i]);
+        ok = (i == 0 || json_out_raw(&out, SLICE(","))) && write_item(&out, &mget->items[i]);
     }
-    if (ok && json_raw(&out, SLICE("]}\n"))) {
+    if (ok && json_out_raw(&out, SLICE("]}\n"))) {
         return out;
     }
     buffer_unref(out);

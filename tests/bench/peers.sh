@@ -61,6 +61,13 @@ start_kvgate() { # STORE [DIALECT] -> $kport, $kpid
     wait_for_port "$kport"
 }
 
+start_kvgate_config() { # FILE -> $kport, $kpid
+    kport=$(free_port)
+    background "$kvgate" -c "$1" -l "127.0.0.1:$kport" -w 2
+    kpid=$last
+    wait_for_port "$kport"
+}
+
 start_webdis() { # -> $wport
     local rport
     rport=$(free_port)

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "config_file.h"
 #include "reply.h"
 
 enum body { NONE, TEXT, PROBLEM };
@@ -310,6 +312,44 @@ allow(void **state)
     assert_string_equal(out, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
 }
 
+/* The README's table of errors has a row for each, word for word, and no other. */
+static void
+the_readme_has_the_table(void **state)
+{
+    static const char head[] =
+        "| status | detail | Retry-After | closes |\n| --- | --- | --- | --- |\n";
+    char *readme = config_file_read("README.md"), row[1024];
+    const char *table = strstr(readme, head), *end;
+    size_t rows = 0, wanted = 0;
+
+    (void)state;
+    assert_non_null(table);
+    table += sizeof(head) - 1;
+    end = strstr(table, "\n\n");
+    assert_non_null(end);
+    for (const char *at = table; at <= end; at = strchr(at, '\n') + 1) {
+        rows++;
+    }
+    for (size_t i = 0; i < REPLY_ID_COUNT; i++) {
+        enum reply_id id = (enum reply_id)i;
+        const char *type = reply_content_type(id);
+        int len;
+
+        if (type == NULL || strcmp(type, "application/problem+json") != 0) {
+            continue;
+        }
+        len = snprintf(row, sizeof(row), "| %u | %s | %s | %s |\n", reply_status(id),
+                       reply_detail(id), reply_retry_after(id) ? "yes" : "",
+                       reply_closes(id) ? "yes" : "");
+        wanted++;
+        if (memmem(table, (size_t)(end + 1 - table), row, (size_t)len) == NULL) {
+            fail_msg("the README lacks: %s", row);
+        }
+    }
+    assert_int_equal(rows, wanted);
+    free(readme);
+}
+
 /* ---- what leads to them ---- */
 
 static void
@@ -420,6 +460,7 @@ main(void)
         cmocka_unit_test(retry_after),
         cmocka_unit_test(bodies),
         cmocka_unit_test(allow),
+        cmocka_unit_test(the_readme_has_the_table),
         cmocka_unit_test(from_route),
         cmocka_unit_test(from_store),
         cmocka_unit_test(names_of_trouble),

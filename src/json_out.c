@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json.c: see json.h. */
-#include "json.h"
+/* json_out.c: see json_out.h. */
+#include "json_out.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ room(struct buffer **out, size_t len)
 }
 
 bool
-json_raw(struct buffer **out, struct slice text)
+json_out_raw(struct buffer **out, struct slice text)
 {
     char *at = room(out, text.len);
 
@@ -59,11 +59,11 @@ escape_of(unsigned char c, char text[8])
 }
 
 bool
-json_string(struct buffer **out, struct slice text)
+json_out_string(struct buffer **out, struct slice text)
 {
     size_t begin = 0;
 
-    if (!json_raw(out, SLICE("\""))) {
+    if (!json_out_raw(out, SLICE("\""))) {
         return false;
     }
     for (size_t i = 0; i < text.len; i++) {
@@ -72,18 +72,18 @@ json_string(struct buffer **out, struct slice text)
         if (escape == NULL) {
             continue;
         }
-        if (!json_raw(out, slice_of(text.ptr + begin, i - begin)) ||
-            !json_raw(out, slice_from_string(escape))) {
+        if (!json_out_raw(out, slice_of(text.ptr + begin, i - begin)) ||
+            !json_out_raw(out, slice_from_string(escape))) {
             return false;
         }
         begin = i + 1;
     }
-    return json_raw(out, slice_of(text.ptr + begin, text.len - begin)) &&
-           json_raw(out, SLICE("\""));
+    return json_out_raw(out, slice_of(text.ptr + begin, text.len - begin)) &&
+           json_out_raw(out, SLICE("\""));
 }
 
 bool
-json_base64(struct buffer **out, struct slice bytes)
+json_out_base64(struct buffer **out, struct slice bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *in = (const unsigned char *)bytes.ptr;
@@ -109,12 +109,12 @@ json_base64(struct buffer **out, struct slice bytes)
 }
 
 bool
-json_number(struct buffer **out, uint64_t number)
+json_out_number(struct buffer **out, uint64_t number)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    return json_raw(out, slice_from_string(text));
+    return json_out_raw(out, slice_from_string(text));
 }
 
 /* Bytes of the character at TEXT[0], of which LEFT are there; 0: it is none. */
@@ -141,7 +141,7 @@ utf8_len(const unsigned char *text, size_t left)
 }
 
 bool
-json_is_utf8(struct slice text)
+json_out_is_utf8(struct slice text)
 {
     const unsigned char *at = (const unsigned char *)text.ptr;
 
