@@ -47,7 +47,7 @@ def stream(base, op, stop):
     client.exchange("PUT", "big", body)
     at = time.monotonic()
     while not stop.is_set():
-        client.exchange(op, "big", body)
+        client.exchange(op, "big", body if op == "PUT" else b"")
         at = max(at + 1 / BIG_PER_SECOND, time.monotonic() - 0.1)
         time.sleep(max(0, at - time.monotonic()))
 
