@@ -10,7 +10,7 @@ UNITDIR ?= /lib/systemd/system
 # libssl-dev: libmemcached.pc wants libcrypto.pc, and its package does not say so.
 DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev libssl-dev liblmdb-dev libinih-dev
 # sasl2-bin makes the passwords of a memcached -S; libsasl2-modules has PLAIN.
-DEPS_TEST := libcmocka-dev memcached curl strace python3 sasl2-bin libsasl2-modules
+DEPS_TEST := libcmocka-dev memcached curl strace python3 sasl2-bin libsasl2-modules nginx
 DEPS_CLIENTS := python3 curl memcached perl libcurl4-openssl-dev php-cli php-curl default-jdk-headless nodejs golang-go
 DEPS_LINT := clang clang-format clang-tidy
 DEPS_BENCH := wrk memcached nginx libnginx-mod-http-memc libnginx-mod-http-echo webdis redis-server python3 \

@@ -160,7 +160,7 @@ normalise(struct slice text, char out[TYPE_TEXT_MAX], struct slice *result)
         if (len == TYPE_TEXT_MAX - 1) {
             return false;
         }
-        out[len++] = text.ptr[i];
+        out[len++] = blank ? ' ' : text.ptr[i];
     }
     *result = slice_of(out, len);
     return true;

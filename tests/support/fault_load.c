@@ -97,6 +97,20 @@ send_request(struct fault_load *load, struct fault_client *client)
     return http_client_send(&client->http, text, len);
 }
 
+/* Whether the write of SERIAL was answered 504. */
+static bool
+is_in_doubt(const struct fault_client *client, unsigned serial)
+{
+    size_t count = client->doubt_count < FAULT_DOUBTS ? client->doubt_count : FAULT_DOUBTS;
+
+    for (size_t i = 0; i < count; i++) {
+        if (client->doubts[i] == serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What a read brought: the last value that is certain, or one whose write was in doubt. */
 static bool
 is_right(const struct fault_load *load, const struct fault_client *client)
@@ -110,7 +124,8 @@ is_right(const struct fault_load *load, const struct fault_client *client)
         return load->kills != client->kills || client->certain == 0 || client->may_be_gone;
     }
     serial = check_value(client, client->http.body, client->http.body_len);
-    return serial >= client->certain && serial <= client->serial && serial > 0;
+    return serial > 0 &&
+           ((serial >= client->certain && serial <= client->serial) || is_in_doubt(client, serial));
 }
 
 static void
@@ -133,6 +148,9 @@ take_answer(struct fault_load *load, struct fault_client *client, bool *well)
     if (client->writes) {
         bool stored = status == 201 || status == 204;
         client->certain = stored ? client->serial : client->certain;
+        if (status == 504) {
+            client->doubts[client->doubt_count++ % FAULT_DOUBTS] = client->serial;
+        }
         client->may_be_gone |= !stored; /* a refused `set` may cost the old value */
         if (stored) {
             client->may_be_gone = false;

@@ -4,8 +4,9 @@
  * they got by status, what was wrong, how long the longest answer took.
  *
  * Each client has one connection and one key of its own. Values describe themselves: key, serial,
- * length, filler; a value that is not the last one written, or one whose write was in doubt, is
- * wrong. One round is one request on each connection, all at once.
+ * length, filler; a value that is not the last one acknowledged, or a later one whose write was in doubt, is
+ * wrong. But a write that was answered 504 may take effect at any later time, even after others: a
+ * server that was stopped still has it in its buffers, on a connection that nobody holds any more. One round is one request on each connection, all at once.
  */
 #ifndef KVGATE_TESTS_FAULT_LOAD_H
 #define KVGATE_TESTS_FAULT_LOAD_H
@@ -19,15 +20,20 @@
 
 #define FAULT_VALUE_MAX 200000
 
+/* Writes that were answered 504, of one client, that are remembered. */
+#define FAULT_DOUBTS 64
+
 struct fault_client {
     struct http_client http;
     char target[32];
-    unsigned serial;  /* of the last write that was sent; 0: none */
-    unsigned certain; /* the newest that was acknowledged */
-    bool may_be_gone; /* a write is in doubt */
-    unsigned kills;   /* of the load, when the last write was sent */
-    bool writes;      /* the request under way is a PUT */
-    int64_t sent_ms;  /* monotonic */
+    unsigned serial;               /* of the last write that was sent; 0: none */
+    unsigned certain;              /* the newest that was acknowledged */
+    bool may_be_gone;              /* a write is in doubt */
+    unsigned kills;                /* of the load, when the last write was sent */
+    unsigned doubts[FAULT_DOUBTS]; /* serials of writes that timed out: see the head */
+    size_t doubt_count;            /* of them, ever */
+    bool writes;                   /* the request under way is a PUT */
+    int64_t sent_ms;               /* monotonic */
 };
 
 struct fault_load {
