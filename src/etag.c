@@ -2,8 +2,6 @@
 /* etag.c: see etag.h. */
 #include "etag.h"
 
-#include <stdio.h>
-
 struct tag {
     struct slice opaque; /* (ref) between the quotes */
     bool weak;
@@ -130,5 +128,18 @@ etag_parse_one(struct slice text, uint64_t *cas)
 size_t
 etag_print(uint64_t cas, char out[ETAG_TEXT_MAX])
 {
-    return (size_t)snprintf(out, ETAG_TEXT_MAX, "\"%llu\"", (unsigned long long)cas);
+    char digits[ETAG_TEXT_MAX];
+    size_t count = 0, len = 0;
+
+    do {
+        digits[count++] = (char)('0' + cas % 10);
+        cas /= 10;
+    } while (cas != 0);
+    out[len++] = '"';
+    while (count > 0) {
+        out[len++] = digits[--count];
+    }
+    out[len++] = '"';
+    out[len] = '\0';
+    return len;
 }

@@ -70,7 +70,7 @@ describe_value(struct MHD_Response *response, const struct reply *reply)
     char text[32];
 
     if (reply->cas != 0) {
-        text[etag_print(reply->cas, text)] = '\0';
+        etag_print(reply->cas, text);
         add_header(response, MHD_HTTP_HEADER_ETAG, text);
     }
     if (reply->ttl_left_s >= 0) {
@@ -152,7 +152,7 @@ make_special(const struct reply *reply)
         if (reply->cas == 0 && reply->kept_type == NULL) {
             return NULL;
         }
-        response = make_plain(reply->id, NULL);
+        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
         describe_value(response, reply);
         if (reply->kept_type != NULL) {
             add_header(response, "KV-Content-Type", reply->kept_type);

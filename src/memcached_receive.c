@@ -240,7 +240,11 @@ receive_once(struct memcached_lane *lane)
         return false;
     }
     if (n <= 0) {
-        lane_fail(lane, STORE_UNAVAILABLE, n < 0 ? strerror(errno) : "closed by the server");
+        const char *closed =
+            lane_is_opening(lane)
+                ? "it closes at the first word; servers that want TLS or SASL do so"
+                : "closed by the server";
+        lane_fail(lane, STORE_UNAVAILABLE, n < 0 ? strerror(errno) : closed);
         return false;
     }
     return received(lane, (size_t)n) && (size_t)n == room && !lane->in_paused;

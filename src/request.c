@@ -45,6 +45,7 @@ get_spare(struct request_context *context)
     request->state = REQUEST_BODY;
     request->purpose = FOR_KEY;
     request->is_conditional = false;
+    request->was_joining = false;
     request->mget = NULL;
     request->body = NULL;
     request->body_max = 0;
@@ -222,6 +223,29 @@ submit(struct request *request)
     }
 }
 
+/*
+ * A store does not say why it has joined nothing: the value may be absent, or too large with what was
+ * to be joined. Whether it is there says which.
+ */
+static bool
+ask_why_not_joined(struct request *request)
+{
+    struct store_op *op = &request->op;
+    bool joins = op->verb == STORE_APPEND || op->verb == STORE_PREPEND;
+
+    if (request->was_joining && op->status == STORE_OK) {
+        request_finish(request, REPLY_TOO_LARGE);
+        return true;
+    }
+    if (!joins || op->status != STORE_NOT_STORED) {
+        return false;
+    }
+    request->was_joining = true;
+    store_op_init(op, STORE_HEAD, slice_of(request->at.key, request->at.key_len));
+    submit(request);
+    return true;
+}
+
 /* The next store that a route uses, from INDEX on; store_count: there is none. */
 static size_t
 next_used_store(const struct config *config, size_t index)
@@ -310,6 +334,9 @@ on_done(struct store_op *op)
         return;
     }
     assert(request->state == REQUEST_WAITING);
+    if (request->purpose == FOR_KEY && ask_why_not_joined(request)) {
+        return;
+    }
     if (request->purpose == FOR_KEY) {
         request_take_result(request);
     } else if (op->status == STORE_OK || op->status == STORE_MISS) {

@@ -32,6 +32,7 @@ struct request {
     size_t store;          /* index of the store that the op goes to */
     struct store_op op;    /* its key and value lie below */
     struct route_match at; /* route and key; `query` is only valid in request_begin */
+    bool was_joining;      /* nothing was joined; the op asks whether the value is there */
     bool is_conditional;   /* a read with conditions; otherwise they are not set */
     struct conditions conditions;
     struct mget *mget;   /* FOR_MGET: the keys (owned); NULL before the body is in */

@@ -425,6 +425,24 @@ test_joins(void **state)
                    "0123456789012345678901234567890123456789", 40, 404);
 }
 
+/* A join that makes the value larger than the store takes: 413, and it stays as it was. */
+static void
+test_join_beyond_the_limit(void **state)
+{
+    static char value[900000];
+
+    (void)state;
+    if (place->dialect == NULL) {
+        return; /* its limit is 64 MB, and it says itself that it is reached */
+    }
+    assert_request(&c, "PUT", "/limit", NULL, value, sizeof(value), GATEWAY_STORED);
+    assert_request(&c, "POST", "/limit?op=append", NULL, value, sizeof(value), 413);
+    assert_true(http_client_send_text(&c, "HEAD /limit HTTP/1.1\r\nHost: t\r\n\r\n"));
+    assert_response(&c, true, 200);
+    assert_header("Content-Length", "900000");
+    assert_request(&c, "POST", "/no-limit?op=append", NULL, value, sizeof(value), 404);
+}
+
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 static void
@@ -647,6 +665,7 @@ run(const struct place *which, const char *name)
         EACH(test_counters),
         EACH(test_counters_are_created),
         EACH(test_joins),
+        EACH(test_join_beyond_the_limit),
         EACH(test_ranges),
         EACH(test_range_of_a_large_value),
         EACH(test_stored_types),
