@@ -2,13 +2,14 @@
 /*
  * binary_client.c: store operations as calls of libmemcached; with ring.c the only file that uses it.
  *
- * libmemcached says NOT FOUND in some cases in which it could not ask. A miss is believed only where
+ * libmemcached says NOT FOUND in some cases in which it could not ask, and when a server refuses to
+ * answer before a password. A miss is believed only on a connection that was proven good, and where
  * it remembers no other error; and after everything that is no orderly answer its connections are
  * closed, so that what comes late answers nobody.
  */
 #include "binary_client.h"
 
-#include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,29 @@
 #include "memcached_codec.h"
 #include "ring_priv.h"
 
-/* How long libmemcached leaves a server alone after a failure; the least that it can. Seconds. */
-#define RETRY_S 1
+/* Never reached: libmemcached shall not leave a server alone after failures, as every client would
+ * for itself, for whole seconds. store_binary.c does that for all of them. */
+#define FAILURES_MAX 1000000000
+
+/*
+ * A connection that had nothing to do for so long is proven again before it is used, in ms: the
+ * server may have been restarted, and a write that fails half-way cannot be sent a second time.
+ */
+#define PROOF_MS 100
+
+/* A key that nobody has, and a cas that no item of that name would have if somebody did. */
+#define PROBE     SLICE("kvgate:probe")
+#define PROBE_CAS UINT64_MAX
+
+/* How often a counter is found missing and then present by turns before that is given up. */
+#define CREATE_ROUNDS 5
 
 struct binary_client {
-    memcached_st *handle;      /* owned */
-    memcached_return_t result; /* of the last op */
+    const struct config_store *config;    /* (ref) */
+    memcached_st *handle;                 /* owned */
+    size_t server;                        /* of the last op: index in the configuration */
+    memcached_return_t result;            /* of the last op */
+    int64_t proven_ms[CONFIG_SERVER_MAX]; /* monotonic; when a server last answered; 0: not yet */
 };
 
 static bool
@@ -40,7 +58,7 @@ set_behaviors(memcached_st *handle, const struct config_store *config)
         { MEMCACHED_BEHAVIOR_NO_BLOCK, 1 }, /* or its time-outs mean nothing */
         { MEMCACHED_BEHAVIOR_CONNECT_TIMEOUT, config->connect_timeout_ms },
         { MEMCACHED_BEHAVIOR_POLL_TIMEOUT, config->op_timeout_ms },
-        { MEMCACHED_BEHAVIOR_RETRY_TIMEOUT, RETRY_S },
+        { MEMCACHED_BEHAVIOR_SERVER_FAILURE_LIMIT, FAILURES_MAX },
     };
 
     for (size_t i = 0; i < sizeof(behaviors) / sizeof(behaviors[0]); i++) {
@@ -52,6 +70,18 @@ set_behaviors(memcached_st *handle, const struct config_store *config)
     return true;
 }
 
+/* libmemcached says no name and no password on a unix socket, and does not mention it. */
+static bool
+has_unix_socket(const struct config_store *config)
+{
+    for (size_t i = 0; i < config->server_count; i++) {
+        if (config->servers[i].port == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct binary_client *
 binary_client_open(const struct config_store *config, char error[CONFIG_ERROR_MAX])
 {
@@ -59,6 +89,12 @@ binary_client_open(const struct config_store *config, char error[CONFIG_ERROR_MA
 
     if (client == NULL || (client->handle = memcached_create(NULL)) == NULL) {
         snprintf(error, CONFIG_ERROR_MAX, "out of memory");
+        goto fail;
+    }
+    client->config = config;
+    if (config->username[0] != '\0' && has_unix_socket(config)) {
+        snprintf(error, CONFIG_ERROR_MAX,
+                 "store %s: dialect = binary cannot authenticate over a unix socket", config->name);
         goto fail;
     }
     if (!set_behaviors(client->handle, config)) {
@@ -93,10 +129,80 @@ binary_client_close(struct binary_client *client)
     free(client);
 }
 
+size_t
+binary_client_server(struct binary_client *client, const struct store_op *op)
+{
+    return memcached_generate_hash(client->handle, op->key.ptr, op->key.len);
+}
+
 const char *
 binary_client_error(struct binary_client *client)
 {
-    return memcached_strerror(client->handle, client->result);
+    switch (client->result) {
+    case MEMCACHED_AUTH_FAILURE:
+    case MEMCACHED_AUTH_PROBLEM:
+        return "authentication refused";
+    case MEMCACHED_SOME_ERRORS:
+    case MEMCACHED_FAILURE:
+        return "the connection broke";
+    case MEMCACHED_TIMEOUT:
+        return "no answer";
+    default:
+        return memcached_strerror(client->handle, client->result);
+    }
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void
+disconnect(struct binary_client *client)
+{
+    memcached_quit(client->handle);
+    memset(client->proven_ms, 0, sizeof(client->proven_ms));
+}
+
+/* What is left of OP's time is all that libmemcached may wait for one step of it. */
+static void
+set_time_left(struct binary_client *client, const struct store_op *op)
+{
+    int64_t left_ms = op->deadline_ms - clock_monotonic_ms();
+    uint64_t poll_ms = left_ms < 1 ? 1 : (uint64_t)left_ms;
+    uint64_t connect_ms = client->config->connect_timeout_ms;
+
+    if (poll_ms > client->config->op_timeout_ms) {
+        poll_ms = client->config->op_timeout_ms;
+    }
+    memcached_behavior_set(client->handle, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, poll_ms);
+    memcached_behavior_set(client->handle, MEMCACHED_BEHAVIOR_CONNECT_TIMEOUT,
+                           poll_ms < connect_ms ? poll_ms : connect_ms);
+}
+
+/* SUCCESS: OP's server has answered, and not with a refusal to talk to us. */
+static memcached_return_t
+probe(memcached_st *handle, const struct store_op *op)
+{
+    memcached_return_t rc = memcached_cas_by_key(handle, op->key.ptr, op->key.len, PROBE.ptr,
+                                                 PROBE.len, "", 0, 0, 0, PROBE_CAS);
+
+    return rc == MEMCACHED_NOTFOUND || rc == MEMCACHED_DATA_EXISTS ? MEMCACHED_SUCCESS : rc;
+}
+
+/* Sees to it that OP's server is there, on a fresh connection if the old one has died. */
+static memcached_return_t
+prove(struct binary_client *client, const struct store_op *op)
+{
+    int64_t proven_ms = client->proven_ms[client->server];
+    memcached_return_t rc;
+
+    if (proven_ms != 0 && clock_monotonic_ms() - proven_ms < PROOF_MS) {
+        return MEMCACHED_SUCCESS;
+    }
+    rc = probe(client->handle, op);
+    if (rc != MEMCACHED_SUCCESS && rc != MEMCACHED_TIMEOUT && proven_ms != 0) {
+        disconnect(client);
+        rc = probe(client->handle, op);
+    }
+    return rc;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -110,10 +216,9 @@ status_of(memcached_return_t result, enum store_verb verb, bool *orderly)
     case MEMCACHED_SUCCESS:
     case MEMCACHED_STORED:
     case MEMCACHED_DELETED:
-    case MEMCACHED_END:
         return STORE_OK;
     case MEMCACHED_NOTFOUND:
-        return verb == STORE_REPLACE ? STORE_NOT_STORED : STORE_MISS;
+        return store_verb_has_value(verb) && verb != STORE_CAS ? STORE_NOT_STORED : STORE_MISS;
     case MEMCACHED_DATA_EXISTS:
         return verb == STORE_ADD ? STORE_NOT_STORED : STORE_EXISTS;
     case MEMCACHED_NOTSTORED:
@@ -125,12 +230,14 @@ status_of(memcached_return_t result, enum store_verb verb, bool *orderly)
     switch (result) {
     case MEMCACHED_E2BIG: /* memcached answers before it has read it all */
         return STORE_TOO_LARGE;
-    case MEMCACHED_MEMORY_ALLOCATION_FAILURE:
     case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE:
         return STORE_NO_MEMORY;
     case MEMCACHED_TIMEOUT:
     case MEMCACHED_IN_PROGRESS:
         return STORE_TIMEOUT;
+    case MEMCACHED_MEMORY_ALLOCATION_FAILURE: /* the server's, or ours with an answer half read */
+        return STORE_NO_MEMORY;
+    case MEMCACHED_END: /* somebody else's answer */
     case MEMCACHED_PROTOCOL_ERROR:
     case MEMCACHED_UNKNOWN_READ_FAILURE:
     case MEMCACHED_CLIENT_ERROR:
@@ -206,6 +313,18 @@ read_value(memcached_st *handle, struct store_op *op)
     return rc == MEMCACHED_SUCCESS ? MEMCACHED_PROTOCOL_ERROR : rc;
 }
 
+/* No item has the cas 0, and libmemcached takes it for no condition at all. */
+static memcached_return_t
+compare_with_nothing(memcached_st *handle, const struct store_op *op)
+{
+    struct store_op head;
+    memcached_return_t rc;
+
+    store_op_init(&head, STORE_HEAD, op->key);
+    rc = read_value(handle, &head);
+    return rc == MEMCACHED_SUCCESS ? MEMCACHED_DATA_EXISTS : rc;
+}
+
 static memcached_return_t
 write_value(memcached_st *handle, const struct store_op *op)
 {
@@ -216,6 +335,9 @@ write_value(memcached_st *handle, const struct store_op *op)
 
     switch (op->verb) {
     case STORE_CAS:
+        if (op->cas == 0) {
+            return compare_with_nothing(handle, op);
+        }
         return memcached_cas(handle, op->key.ptr, op->key.len, value, op->value.len, exptime,
                              op->flags, op->cas);
     case STORE_ADD:
@@ -237,17 +359,42 @@ write_value(memcached_st *handle, const struct store_op *op)
 }
 
 static memcached_return_t
-count(memcached_st *handle, struct store_op *op)
+create_counter(memcached_st *handle, struct store_op *op)
 {
     time_t exptime = (time_t)memcached_exptime(op->ttl_s, clock_wall_ms() / 1000);
-    bool up = op->verb == STORE_INCR;
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%" PRIu64, op->initial);
 
-    if (op->create) {
-        return (up ? memcached_increment_with_initial : memcached_decrement_with_initial)(
-            handle, op->key.ptr, op->key.len, op->delta, op->initial, exptime, &op->number);
+    op->number = op->initial;
+    return memcached_add(handle, op->key.ptr, op->key.len, digits, (size_t)len, exptime, 0);
+}
+
+/*
+ * The protocol creates a counter in the same step, but a server without memory for it refuses, and
+ * with some refusals of this command libmemcached ends the process. So an `add` creates it; if
+ * somebody else was faster, his is counted on.
+ */
+static memcached_return_t
+count(memcached_st *handle, struct store_op *op)
+{
+    memcached_return_t (*step)(memcached_st *, const char *, size_t, uint64_t, uint64_t, time_t,
+                               uint64_t *) = op->verb == STORE_INCR
+                                                 ? memcached_increment_with_initial
+                                                 : memcached_decrement_with_initial;
+    memcached_return_t rc;
+
+    for (int round = 0; round < CREATE_ROUNDS; round++) {
+        rc = step(handle, op->key.ptr, op->key.len, op->delta, 0, MEMCACHED_EXPIRATION_NOT_ADD,
+                  &op->number);
+        if (rc != MEMCACHED_NOTFOUND || !op->create) {
+            return rc;
+        }
+        rc = create_counter(handle, op);
+        if (rc != MEMCACHED_DATA_EXISTS && rc != MEMCACHED_NOTSTORED) {
+            return rc;
+        }
     }
-    return (up ? memcached_increment_with_initial : memcached_decrement_with_initial)(
-        handle, op->key.ptr, op->key.len, op->delta, 0, MEMCACHED_EXPIRATION_NOT_ADD, &op->number);
+    return MEMCACHED_SERVER_ERROR;
 }
 
 /*
@@ -294,15 +441,16 @@ run(memcached_st *handle, struct store_op *op)
     }
 }
 
-void
-binary_client_run(struct binary_client *client, struct store_op *op)
+static void
+attempt(struct binary_client *client, struct store_op *op)
 {
     bool orderly;
 
-    op->data = NULL;
-    op->out_cas = 0;
-    op->ttl_left_s = STORE_TTL_UNKNOWN;
-    client->result = run(client->handle, op);
+    set_time_left(client, op);
+    client->result = prove(client, op);
+    if (client->result == MEMCACHED_SUCCESS) {
+        client->result = run(client->handle, op);
+    }
     op->status = status_of(client->result, op->verb, &orderly);
     if (op->status != STORE_OK) {
         buffer_unref(op->data);
@@ -312,7 +460,25 @@ binary_client_run(struct binary_client *client, struct store_op *op)
         (op->verb == STORE_INCR || op->verb == STORE_DECR)) {
         op->status = why_not_counted(client->handle, op);
     }
-    if (!orderly && op->status != STORE_UNSUPPORTED) {
-        memcached_quit(client->handle);
+    if (orderly) {
+        client->proven_ms[client->server] = clock_monotonic_ms();
+    } else if (op->status != STORE_UNSUPPORTED) {
+        disconnect(client);
+    }
+}
+
+void
+binary_client_run(struct binary_client *client, struct store_op *op)
+{
+    bool was_proven;
+
+    client->server = binary_client_server(client, op);
+    was_proven = client->proven_ms[client->server] != 0;
+    op->data = NULL;
+    op->out_cas = 0;
+    op->ttl_left_s = STORE_TTL_UNKNOWN;
+    attempt(client, op);
+    if (op->status == STORE_UNAVAILABLE && was_proven && store_verb_reads(op->verb)) {
+        attempt(client, op); /* the connection had died: a read is sent again, on a fresh one */
     }
 }

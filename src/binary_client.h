@@ -6,6 +6,8 @@
 #ifndef KVGATE_BINARY_CLIENT_H
 #define KVGATE_BINARY_CLIENT_H
 
+#include <stddef.h>
+
 #include "config.h"
 #include "store.h"
 
@@ -19,10 +21,13 @@ struct binary_client *binary_client_open(const struct config_store *config,
 void binary_client_close(struct binary_client *client);
 
 /*
- * Carries OP out: status and results are in it then. Takes no longer than connect_timeout and twice
- * op_timeout, unless the server sends its answer in drops.
+ * Carries OP out: status and results are in it then. A server that is silent is given up at OP's
+ * deadline, or op_timeout if that is sooner; one that sends its answer in drops is not noticed.
  */
 void binary_client_run(struct binary_client *client, struct store_op *op);
+
+/* The index, in the order of the configuration, of the server that OP's key belongs to. */
+size_t binary_client_server(struct binary_client *client, const struct store_op *op);
 
 /* What went wrong with the last op, for the log. */
 const char *binary_client_error(struct binary_client *client);

@@ -29,7 +29,22 @@
 #include "op_queue.h"
 #include "store.h"
 
+/* Strikes: a failure counts 2, a silence 1, as one alone may be a slow moment. An answer clears all. */
+#define STRIKES_FAILED 2
+#define STRIKES_SILENT 1
+#define STRIKES_DOWN   2
+
+/* A server that is down is asked again after so long, by one op; the others fail at once. Ms. */
+#define DOWN_MS 500
+
 struct binary_shared;
+
+/* What all threads know of one server. */
+struct binary_server {
+    char name[CONFIG_TEXT_MAX + 16]; /* "host:port" */
+    atomic_uint strikes;             /* since its last answer */
+    atomic_llong down_until_ms;      /* monotonic; 0: it is not down */
+};
 
 struct pool_thread {
     struct binary_shared *shared; /* (ref) */
@@ -40,8 +55,8 @@ struct pool_thread {
 
 struct binary_shared {
     struct store_shared base;
-    struct pool_thread *threads; /* base.config->lanes of them (owned) */
-    atomic_bool in_trouble;      /* whether it was logged: one incident, one line */
+    struct pool_thread *threads;   /* base.config->lanes of them (owned) */
+    struct binary_server *servers; /* base.config->server_count of them (owned) */
 
     pthread_mutex_t mutex; /* guards the rest, and every handle's `completed` */
     pthread_cond_t work;   /* the queue is not empty, or stop */
@@ -62,33 +77,85 @@ struct binary_store {
 
 /* ---- the threads ----------------------------------------------------------------------------- */
 
-/* One line when the store gets into trouble, and one when it is out of it. */
-static void
-tell(struct binary_shared *shared, enum store_status status, struct binary_client *client)
+/* Whether the server is not down, or this is the moment to look. */
+static bool
+may_ask(struct binary_server *server, int64_t now_ms)
 {
-    bool bad = status == STORE_UNAVAILABLE || status == STORE_TIMEOUT;
+    long long down_until_ms = atomic_load_explicit(&server->down_until_ms, memory_order_relaxed);
 
-    if (bad && !atomic_exchange(&shared->in_trouble, true)) {
-        log_warn("store %s: %s", shared->base.config->name, binary_client_error(client));
-    } else if (!bad && atomic_load_explicit(&shared->in_trouble, memory_order_relaxed) &&
-               atomic_exchange(&shared->in_trouble, false)) {
-        log_info("store %s: is back", shared->base.config->name);
+    if (down_until_ms == 0) {
+        return true;
+    }
+    return now_ms >= down_until_ms &&
+           atomic_compare_exchange_strong(&server->down_until_ms, &down_until_ms, now_ms + DOWN_MS);
+}
+
+static void
+has_answered(struct binary_server *server)
+{
+    if (atomic_load_explicit(&server->strikes, memory_order_relaxed) > 0 &&
+        atomic_exchange(&server->strikes, 0) >= STRIKES_DOWN) {
+        atomic_store(&server->down_until_ms, 0);
+        log_info("server %s: is back", server->name);
     }
 }
 
-/* Carries OP out, unless its caller has given up by now. */
+/* One line for each incident, however many ops and threads notice. */
+static void
+has_failed(struct binary_shared *shared, struct binary_server *server, unsigned strikes,
+           const char *error)
+{
+    unsigned before;
+
+    if (atomic_load(&server->strikes) >= STRIKES_DOWN) {
+        return;
+    }
+    before = atomic_fetch_add(&server->strikes, strikes);
+    if (before < STRIKES_DOWN && before + strikes >= STRIKES_DOWN) {
+        atomic_store(&server->down_until_ms, clock_monotonic_ms() + DOWN_MS);
+        log_warn("server %s: %s; its keys are %s until it is back", server->name, error,
+                 shared->base.config->on_failure == CONFIG_MISS ? "missing" : "unavailable");
+    }
+}
+
+/* Carries OP out where its server can be asked. */
+static void
+ask(struct pool_thread *self, struct store_op *op)
+{
+    struct binary_shared *shared = self->shared;
+    struct binary_server *server = &shared->servers[binary_client_server(self->client, op)];
+
+    if (!may_ask(server, clock_monotonic_ms())) {
+        op->status = STORE_UNAVAILABLE;
+        return;
+    }
+    binary_client_run(self->client, op);
+    switch (op->status) {
+    case STORE_UNAVAILABLE:
+        has_failed(shared, server, STRIKES_FAILED, binary_client_error(self->client));
+        break;
+    case STORE_TIMEOUT:
+        has_failed(shared, server, STRIKES_SILENT, binary_client_error(self->client));
+        break;
+    case STORE_BAD_REPLY:
+    case STORE_UNSUPPORTED:
+        break;
+    default:
+        has_answered(server);
+        break;
+    }
+}
+
+/* Does what is to be done with OP, unless its caller has given up by now. */
 static void
 work_on(struct pool_thread *self, struct store_op *op)
 {
-    struct binary_shared *shared = self->shared;
-
     if (op->deadline_ms <= clock_monotonic_ms()) {
         op->status = STORE_TIMEOUT;
         return;
     }
-    binary_client_run(self->client, op);
-    tell(shared, op->status, self->client);
-    if (shared->base.config->on_failure == CONFIG_MISS && store_verb_reads(op->verb) &&
+    ask(self, op);
+    if (self->shared->base.config->on_failure == CONFIG_MISS && store_verb_reads(op->verb) &&
         (op->status == STORE_UNAVAILABLE || op->status == STORE_TIMEOUT)) {
         op->status = STORE_MISS;
     }
@@ -153,7 +220,28 @@ teardown(struct store_shared *base)
     pthread_cond_destroy(&shared->work);
     pthread_mutex_destroy(&shared->mutex);
     free(shared->threads);
+    free(shared->servers);
     free(shared);
+}
+
+static bool
+name_servers(struct binary_shared *shared)
+{
+    const struct config_store *config = shared->base.config;
+
+    shared->servers = calloc(config->server_count, sizeof(*shared->servers));
+    for (size_t i = 0; shared->servers != NULL && i < config->server_count; i++) {
+        const struct config_server_address *address = &config->servers[i];
+        char *name = shared->servers[i].name;
+        const char *format = strchr(address->host, ':') != NULL ? "[%s]:%u" : "%s:%u";
+
+        if (address->port == 0) {
+            snprintf(name, sizeof(shared->servers[i].name), "unix:%s", address->host);
+        } else {
+            snprintf(name, sizeof(shared->servers[i].name), format, address->host, address->port);
+        }
+    }
+    return shared->servers != NULL;
 }
 
 /* Signals are for the threads that know what to do with them. */
@@ -191,7 +279,7 @@ setup(const struct config_store *config, char error[CONFIG_ERROR_MAX])
     pthread_mutex_init(&shared->mutex, NULL);
     pthread_cond_init(&shared->work, NULL);
     shared->threads = calloc(config->lanes, sizeof(*shared->threads));
-    if (shared->threads == NULL) {
+    if (shared->threads == NULL || !name_servers(shared)) {
         snprintf(error, CONFIG_ERROR_MAX, "out of memory");
         goto fail;
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_store_binary.c: the store for servers that want SASL, on real memcached -S with a password
- * file made by saslpasswd2: the contract of every store, and what a password, a dead and a silent
- * server do.
+ * test_store_binary.c: the store for servers that want SASL, on real memcached -S: the contract of
+ * every store, passwords, and what libmemcached alone would get wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,75 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "log.h"
-#include "memcached_process.h"
+#include "sasl_scene.h"
 #include "store_contract.h"
-#include "store_rig.h"
 
-#define USER     "alice@kvgate"
-#define PASSWORD "correct horse"
-
-static struct memcached_process server;
-static char directory[] = "/tmp/kvgate-sasl-XXXXXX";
-static const char *const sasl_args[] = { "-S", NULL };
 static const char *const binary_args[] = { "-B", "binary", NULL };
-
-static void
-path_of(char path[128], const char *name)
-{
-    snprintf(path, 128, "%s/%s", directory, name);
-}
-
-/* A directory with memcached's SASL configuration and the password of one user. */
-static bool
-make_passwords(void)
-{
-    char path[128], command[512];
-    FILE *file;
-
-    if (mkdtemp(directory) == NULL) {
-        return false;
-    }
-    path_of(path, "memcached.conf");
-    file = fopen(path, "w");
-    if (file == NULL) {
-        return false;
-    }
-    fprintf(file, "mech_list: plain\nsasldb_path: %s/db\nlog_level: 0\n", directory);
-    fclose(file);
-    snprintf(
-        command, sizeof(command),
-        "PATH=$PATH:/usr/sbin; echo '%s' | saslpasswd2 -p -c -a memcached -f %s/db -u kvgate alice",
-        PASSWORD, directory);
-    return system(command) == 0 && setenv("SASL_CONF_PATH", directory, 1) == 0;
-}
-
-static void
-remove_passwords(void)
-{
-    char path[128];
-
-    path_of(path, "memcached.conf");
-    unlink(path);
-    path_of(path, "db");
-    unlink(path);
-    rmdir(directory);
-}
-
-static void
-configure(struct rig *rig, const char *user, const char *password)
-{
-    rig_config(rig, CONFIG_DIALECT_BINARY, server.port);
-    rig->config.lanes = 2;
-    strcpy(rig->config.username, user);
-    strcpy(rig->config.password, password);
-}
 
 /* ---- the contract ---- */
 
@@ -92,10 +31,10 @@ contract_setup(void *arg)
     struct rig rig;
 
     (void)arg;
-    if (!memcached_process_start(&server, sasl_args)) {
+    if (!memcached_process_start(&sasl_server, sasl_args)) {
         return NULL;
     }
-    configure(&rig, USER, PASSWORD);
+    sasl_configure(&rig, SASL_USER, SASL_PASSWORD);
     config = rig.config;
     config.lanes = 1; /* the contract's ops of one turn are looked at in their order */
     config.op_timeout_ms = 5000;
@@ -111,7 +50,7 @@ contract_teardown(struct store_shared *shared, void *arg)
 {
     (void)arg;
     store_binary.teardown(shared);
-    memcached_process_stop(&server);
+    memcached_process_kill(&sasl_server);
 }
 
 static int
@@ -135,41 +74,15 @@ run_contract(void)
 
 /* ---- passwords ---- */
 
-static int
-sasl_setup(void **state)
-{
-    (void)state;
-    log_set_level(LOG_ERROR);
-    return memcached_process_start(&server, sasl_args) ? 0 : -1;
-}
-
-static int
-sasl_teardown(void **state)
-{
-    (void)state;
-    memcached_process_stop(&server);
-    return 0;
-}
-
-static enum store_status
-set_once(struct rig *rig)
-{
-    struct call call;
-
-    rig_prepare(rig, &call, STORE_SET, "k");
-    call.op.value = SLICE("v");
-    return rig_do(&call);
-}
-
 static enum store_status
 set_as(const char *user, const char *password)
 {
     enum store_status status;
     struct rig rig;
 
-    configure(&rig, user, password);
+    sasl_configure(&rig, user, password);
     rig_open(&rig);
-    status = set_once(&rig);
+    status = sasl_set(&rig);
     rig_close(&rig);
     return status;
 }
@@ -178,9 +91,9 @@ static void
 test_passwords(void **state)
 {
     (void)state;
-    assert_int_equal(set_as(USER, PASSWORD), STORE_OK);
-    assert_int_equal(set_as(USER, "wrong"), STORE_UNAVAILABLE);
-    assert_int_equal(set_as("nobody@kvgate", PASSWORD), STORE_UNAVAILABLE);
+    assert_int_equal(set_as(SASL_USER, SASL_PASSWORD), STORE_OK);
+    assert_int_equal(set_as(SASL_USER, "wrong"), STORE_UNAVAILABLE);
+    assert_int_equal(set_as("nobody@kvgate", SASL_PASSWORD), STORE_UNAVAILABLE);
     assert_true(set_as("", "") != STORE_OK);
 }
 
@@ -192,7 +105,7 @@ test_no_miss_without_a_password(void **state)
     struct call call;
 
     (void)state;
-    configure(&rig, USER, "wrong");
+    sasl_configure(&rig, SASL_USER, "wrong");
     rig_open(&rig);
     for (int i = 0; i < 3; i++) {
         rig_prepare(&rig, &call, STORE_GET, "k");
@@ -201,97 +114,114 @@ test_no_miss_without_a_password(void **state)
     rig_close(&rig);
 }
 
+/* Such a server refuses every command; none of the refusals is an answer, least of all a miss. */
+static void
+test_nothing_is_answered_without_a_name(void **state)
+{
+    static const enum store_verb verbs[] = { STORE_GET,  STORE_HEAD, STORE_SET,    STORE_CAS,
+                                             STORE_INCR, STORE_DECR, STORE_DELETE, STORE_TOUCH };
+    struct rig rig;
+    struct call call;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        sasl_configure(&rig, "", "");
+        rig_open(&rig);
+        rig_prepare(&rig, &call, verbs[i], "k");
+        call.op.create = true;
+        assert_int_equal(rig_do(&call), STORE_UNAVAILABLE);
+        rig_close(&rig);
+    }
+}
+
+/* libmemcached would leave name and password out. */
+static void
+test_no_name_over_a_unix_socket(void **state)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    struct rig rig;
+
+    (void)state;
+    sasl_configure(&rig, SASL_USER, SASL_PASSWORD);
+    rig.config.servers[0].port = 0;
+    strcpy(rig.config.servers[0].host, "/nowhere");
+    assert_null(store_binary.setup(&rig.config, error));
+    assert_non_null(strstr(error, "unix socket"));
+}
+
 static void
 test_binary_without_sasl(void **state)
 {
     (void)state;
-    assert_true(memcached_process_start(&server, binary_args));
+    assert_true(memcached_process_start(&sasl_server, binary_args));
     assert_int_equal(set_as("", ""), STORE_OK);
-    memcached_process_stop(&server);
+    memcached_process_kill(&sasl_server);
 }
 
-/* ---- death and silence ---- */
+/* ---- what libmemcached would get wrong ---- */
 
 static void
-test_killed_and_started_again(void **state)
+test_no_item_has_the_cas_0(void **state)
 {
-    int64_t give_up_ms;
     struct rig rig;
+    struct call call;
 
     (void)state;
-    configure(&rig, USER, PASSWORD);
+    sasl_configure(&rig, SASL_USER, SASL_PASSWORD);
     rig_open(&rig);
-    assert_int_equal(set_once(&rig), STORE_OK);
-    memcached_process_kill(&server);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(set_once(&rig), STORE_UNAVAILABLE);
-    }
-    assert_true(memcached_process_restart(&server));
-    give_up_ms = clock_monotonic_ms() + 2500;
-    while (set_once(&rig) != STORE_OK) {
-        assert_true(clock_monotonic_ms() < give_up_ms);
-        rig_turn(&rig, 20);
-    }
+    assert_int_equal(sasl_set(&rig), STORE_OK);
+    rig_write(&rig, &call, STORE_CAS, "k", SLICE("new"));
+    rig_wait(&call);
+    assert_int_equal(call.op.status, STORE_EXISTS);
     rig_expect_value(&rig, "k", SLICE("v"));
+    rig_write(&rig, &call, STORE_CAS, "absent", SLICE("new"));
+    rig_wait(&call);
+    assert_int_equal(call.op.status, STORE_MISS);
     rig_close(&rig);
 }
 
-/* What it says after the time-out answers nobody. */
+/* Fills the part of memcached's memory that holds small items. */
 static void
-test_silence(void **state)
+fill_memory(void)
 {
-    struct call calls[3];
-    int64_t give_up_ms;
-    struct rig rig;
+    enum { ITEMS = 60000 };
+    char *text = malloc(ITEMS * 32), *p = text, answer[64];
+    int fd = memcached_process_connect(&sasl_server);
 
-    (void)state;
-    configure(&rig, USER, PASSWORD);
-    rig.config.op_timeout_ms = 100;
-    rig.config.lanes = 1;
-    rig_open(&rig);
-    assert_int_equal(set_once(&rig), STORE_OK);
-    memcached_process_pause(&server);
-    for (int i = 0; i < 3; i++) { /* the first waits in the thread, the others in the queue */
-        rig_get(&rig, &calls[i], "k");
+    assert_non_null(text);
+    assert_true(fd >= 0);
+    for (int i = 0; i < ITEMS; i++) {
+        p += sprintf(p, "set k%d 0 0 1 noreply\r\n1\r\n", i);
     }
-    for (int i = 0; i < 3; i++) {
-        rig_wait(&calls[i]);
-        assert_true(calls[i].op.status == STORE_TIMEOUT || calls[i].op.status == STORE_UNAVAILABLE);
+    p += sprintf(p, "version\r\n");
+    for (char *at = text; at < p;) {
+        ssize_t n = send(fd, at, (size_t)(p - at), MSG_NOSIGNAL);
+        assert_true(n > 0);
+        at += n;
     }
-    memcached_process_resume(&server);
-    give_up_ms = clock_monotonic_ms() + 2500;
-    do {
-        rig_prepare(&rig, &calls[0], STORE_GET, "other");
-        assert_true(clock_monotonic_ms() < give_up_ms);
-        rig_do(&calls[0]);
-        rig_turn(&rig, 10);
-    } while (calls[0].op.status != STORE_MISS);
-    rig_expect_value(&rig, "k", SLICE("v"));
-    rig_close(&rig);
+    assert_true(recv(fd, answer, sizeof(answer), 0) > 0);
+    close(fd);
+    free(text);
 }
 
 static void
-test_close_completes_what_is_pending(void **state)
+test_a_counter_that_has_no_room(void **state)
 {
-    struct call calls[5];
+    static const char *const args[] = { "-M", "-m", "3", "-I", "512k", NULL };
     struct rig rig;
+    struct call call;
 
     (void)state;
-    configure(&rig, USER, PASSWORD);
-    rig.config.op_timeout_ms = 200;
-    rig.config.lanes = 1;
+    assert_true(memcached_process_start(&sasl_server, args));
+    fill_memory();
+    sasl_configure(&rig, "", "");
     rig_open(&rig);
-    memcached_process_pause(&server);
-    for (int i = 0; i < 5; i++) {
-        rig_get(&rig, &calls[i], "k");
-    }
-    rig_flush(&rig);
-    rig_close(&rig); /* checks that all have completed */
-    for (int i = 0; i < 5; i++) {
-        assert_int_not_equal(calls[i].op.status, STORE_MISS);
-    }
-    assert_int_equal(calls[4].op.status, STORE_CANCELLED);
-    memcached_process_resume(&server);
+    rig_prepare(&rig, &call, STORE_INCR, "n");
+    call.op.create = true;
+    call.op.initial = 7;
+    assert_int_equal(rig_do(&call), STORE_NO_MEMORY);
+    rig_close(&rig);
+    memcached_process_kill(&sasl_server);
 }
 
 int
@@ -300,19 +230,20 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_passwords, sasl_setup, sasl_teardown),
         cmocka_unit_test_setup_teardown(test_no_miss_without_a_password, sasl_setup, sasl_teardown),
-        cmocka_unit_test(test_binary_without_sasl),
-        cmocka_unit_test_setup_teardown(test_killed_and_started_again, sasl_setup, sasl_teardown),
-        cmocka_unit_test_setup_teardown(test_silence, sasl_setup, sasl_teardown),
-        cmocka_unit_test_setup_teardown(test_close_completes_what_is_pending, sasl_setup,
+        cmocka_unit_test_setup_teardown(test_nothing_is_answered_without_a_name, sasl_setup,
                                         sasl_teardown),
+        cmocka_unit_test(test_no_name_over_a_unix_socket),
+        cmocka_unit_test(test_binary_without_sasl),
+        cmocka_unit_test_setup_teardown(test_no_item_has_the_cas_0, sasl_setup, sasl_teardown),
+        cmocka_unit_test(test_a_counter_that_has_no_room),
     };
     int failed;
 
-    if (!make_passwords()) {
+    if (!sasl_make_passwords()) {
         print_error("cannot make a password file: is sasl2-bin installed?\n");
         return 1;
     }
     failed = run_contract() + cmocka_run_group_tests(tests, NULL, NULL);
-    remove_passwords();
+    sasl_remove_passwords();
     return failed;
 }
