@@ -66,7 +66,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test chaos verdicts beside-big under-load test-clients deps-clients check bench fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test chaos verdicts beside-big under-load test-clients deps-clients check bench bench-quick fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -236,8 +236,18 @@ test-clients: deps-clients ## real HTTP clients, each request timed
 	@$(MAKE) --no-print-directory all
 	$(Q)KVGATE=$(abspath $B/kvgate) tests/clients/run
 
-bench: deps-bench all ## kvgate beside nginx, in front of the same memcached
-	$(Q)tests/bench/compare.sh $B/kvgate
+$B/bench/floor: tests/bench/floor.c $B/flags
+	$(say) CC '$<'
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(OPTIMIZE) -o $@ $<
+
+bench: deps-bench all ## kvgate beside nginx, webdis and a bare responder: table, CSV and pictures in build/bench
+	@$(MAKE) --no-print-directory $B/bench/floor
+	$(Q)tests/bench/bench.py $B/kvgate $B/bench/floor $B/bench
+
+bench-quick: deps-bench all ## the same in a minute: four cells, fewer peers
+	@$(MAKE) --no-print-directory $B/bench/floor
+	$(Q)tests/bench/bench.py --quick $B/kvgate $B/bench/floor $B/bench
 
 under-load: deps-bench all ## one connection's round trips while wrk keeps 64 others busy
 	$(Q)tests/bench/under_load.sh $B/kvgate
