@@ -10,7 +10,7 @@ UNITDIR ?= /lib/systemd/system
 # libssl-dev: libmemcached.pc wants libcrypto.pc, and its package does not say so.
 DEPS_BUILD := pkg-config libmicrohttpd-dev libmemcached-dev libssl-dev liblmdb-dev libinih-dev
 # sasl2-bin makes the passwords of a memcached -S; libsasl2-modules has PLAIN.
-DEPS_TEST := libcmocka-dev memcached curl strace python3 sasl2-bin libsasl2-modules nginx
+DEPS_TEST := libcmocka-dev memcached curl strace python3 sasl2-bin libsasl2-modules nginx valgrind
 DEPS_CLIENTS := python3 curl memcached perl libcurl4-openssl-dev php-cli php-curl default-jdk-headless nodejs golang-go
 DEPS_LINT := clang clang-format clang-tidy
 DEPS_BENCH := wrk memcached nginx libnginx-mod-http-memc libnginx-mod-http-echo webdis redis-server python3 \
@@ -66,7 +66,7 @@ PROGRAMS := $B/kvgate $(if $(KVSTALL_SRC),$B/kvstall)
 SAN_PROGRAMS := $S/kvgate $(if $(KVSTALL_SRC),$S/kvstall)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test chaos verdicts beside-big under-load test-clients deps-clients check bench bench-quick fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
+.PHONY: all run test accept-instructions chaos verdicts beside-big under-load test-clients deps-clients check bench bench-quick bench-scaling fuzz deps deps-build deps-lint deps-bench libs lint format install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -222,9 +222,13 @@ test: deps ## run every test, with sanitizers
 	@$(MAKE) --no-print-directory check
 
 # The tests find the program under test in KVGATE.
-check: $(SAN_PROGRAMS) $(TEST_BIN) $S/tests/net/switch_off.so
+check: $B/kvgate $(SAN_PROGRAMS) $(TEST_BIN) $S/tests/net/switch_off.so
 	$(Q)KVGATE=$(abspath $S/kvgate) KVSTALL=$(abspath $S/kvstall) tests/run $(TEST_BIN)
 	$(Q)KVGATE=$(abspath $S/kvgate) tests/clients/run --light
+	$(Q)tests/guard/instructions.py $B/kvgate
+
+accept-instructions: deps all ## take this build's instructions per request for the new measure
+	$(Q)tests/guard/instructions.py --accept $B/kvgate
 
 CHAOS_SECONDS ?= 60
 
@@ -248,6 +252,9 @@ bench: deps-bench all ## kvgate beside nginx, webdis and a bare responder: table
 bench-quick: deps-bench all ## the same in a minute: four cells, fewer peers
 	@$(MAKE) --no-print-directory $B/bench/floor
 	$(Q)tests/bench/bench.py --quick $B/kvgate $B/bench/floor $B/bench
+
+bench-scaling: deps-bench all ## cost per request by connections, waiting requests, workers and servers
+	$(Q)python3 tests/bench/scaling.py $B/kvgate $B/bench
 
 under-load: deps-bench all ## one connection's round trips while wrk keeps 64 others busy
 	$(Q)tests/bench/under_load.sh $B/kvgate

@@ -65,10 +65,12 @@ class Bench:
             peers.nginx("nginx tuned", "nginx.conf", self.memcached),
             peers.kvgate("kvgate meta", store + "meta"),
             peers.kvgate("kvgate embedded", "embedded\ndirectory = data\nsync = none"),
+            peers.kvgate("kvgate meta, 1 worker", store + "meta", workers=1),
         ]
         self.narrow = []
         if not quick:
             self.wide.insert(1, peers.kvgate("kvgate text", store + "text"))
+            self.wide.append(peers.kvgate("kvgate embedded, 1 worker", "embedded\ndirectory = data1\nsync = none", workers=1))
             self.narrow = [peers.nginx("nginx installed", "nginx-installed.conf", self.memcached), peers.webdis()]
         words = setting("PEERS", None)
         if words:

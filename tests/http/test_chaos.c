@@ -7,7 +7,7 @@
  * What is right is in fault_load.h: each client reads what it wrote, the last value that was
  * acknowledged or one that was in doubt; a miss only after a kill since its last write.
  *
- * KVGATE_CHAOS_SECONDS says how long, 5 by default; `make chaos` runs for a minute. KVGATE_SEED
+ * KVGATE_CHAOS_SECONDS says how long, 3 by default; `make chaos` runs for a minute. KVGATE_SEED
  * repeats a run as far as the machine does.
  */
 #include "gateway.h"
@@ -176,7 +176,7 @@ static void
 test_chaos(void **state)
 {
     const char *seconds = getenv("KVGATE_CHAOS_SECONDS"), *seed = getenv("KVGATE_SEED");
-    int64_t end_ms = clock_monotonic_ms() + (seconds == NULL ? 5 : atoi(seconds)) * 1000;
+    int64_t end_ms = clock_monotonic_ms() + (seconds == NULL ? 3 : atoi(seconds)) * 1000;
     long before;
 
     (void)state;
