@@ -47,6 +47,7 @@ struct request_head {
     unsigned transfers;      /* Transfer-Encoding headers */
     unsigned lengths;        /* Content-Length headers */
     unsigned hosts;          /* Host headers */
+    bool partial;            /* Content-Range: the body is a part of a value */
     bool bad_transfer;       /* one of them is not exactly "chunked" */
     bool bad_length;         /* one of them is not a number */
     uint64_t content_length; /* bytes; valid with lengths == 1 */

@@ -86,7 +86,8 @@ on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len,
     case sizeof("Content-Type") - 1:
         keep(key, SLICE("Content-Type"), text, &head->content_type);
         break;
-    case sizeof("If-None-Match") - 1: /* and of Cache-Control */
+    case sizeof("If-None-Match") - 1: /* and of Cache-Control, Content-Range */
+        head->partial |= slice_equal_nocase(key, SLICE("Content-Range"));
         keep(key, SLICE("If-None-Match"), text, &head->if_none_match);
         keep_cache_control(key, text, head);
         break;

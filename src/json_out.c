@@ -33,53 +33,89 @@ json_out_raw(struct buffer **out, struct slice text)
     return true;
 }
 
-/* How a byte that cannot stand in a string is written; NULL: as it is. */
-static const char *
-escape_of(unsigned char c, char text[8])
+/* What stands behind the backslash for byte C: 'u' with four digits, or itself; 0: C needs none. */
+static char
+escape_of(unsigned char c)
 {
+    if (c >= 0x20 && c != '"' && c != '\\') {
+        return 0;
+    }
     switch (c) {
     case '"':
-        return "\\\"";
     case '\\':
-        return "\\\\";
+        return (char)c;
     case '\n':
-        return "\\n";
+        return 'n';
     case '\r':
-        return "\\r";
+        return 'r';
     case '\t':
-        return "\\t";
+        return 't';
     default:
-        break;
+        return 'u';
     }
-    if (c >= 0x20) {
-        return NULL;
-    }
-    snprintf(text, 8, "\\u%04x", c);
-    return text;
 }
 
+/* Bytes of TEXT as a string, with its quotes. */
+static size_t
+string_len(struct slice text)
+{
+    size_t len = text.len + 2;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char escape = escape_of((unsigned char)text.ptr[i]);
+        len += escape == 0 ? 0 : escape == 'u' ? 5 : 1;
+    }
+    return len;
+}
+
+/* Writes TEXT to AT, what needs it escaped, and returns the end. */
+static char *
+write_escaped(char *at, struct slice text)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        char escape = escape_of(c);
+        if (escape == 0) {
+            *at++ = (char)c;
+            continue;
+        }
+        *at++ = '\\';
+        *at++ = escape;
+        if (escape == 'u') {
+            *at++ = '0';
+            *at++ = '0';
+            *at++ = digits[c >> 4];
+            *at++ = digits[c & 15];
+        }
+    }
+    return at;
+}
+
+/*
+ * Asks for its room once, and writes byte for byte only where something is to be escaped: a value of
+ * nothing but control characters must not hold up the worker.
+ */
 bool
 json_out_string(struct buffer **out, struct slice text)
 {
-    size_t begin = 0;
+    size_t len = string_len(text);
+    char *at = room(out, len);
 
-    if (!json_out_raw(out, SLICE("\""))) {
+    if (at == NULL) {
         return false;
     }
-    for (size_t i = 0; i < text.len; i++) {
-        char coded[8];
-        const char *escape = escape_of((unsigned char)text.ptr[i], coded);
-        if (escape == NULL) {
-            continue;
-        }
-        if (!json_out_raw(out, slice_of(text.ptr + begin, i - begin)) ||
-            !json_out_raw(out, slice_from_string(escape))) {
-            return false;
-        }
-        begin = i + 1;
+    *at++ = '"';
+    if (len > text.len + 2) {
+        at = write_escaped(at, text);
+    } else if (text.len > 0) {
+        memcpy(at, text.ptr, text.len);
+        at += text.len;
     }
-    return json_out_raw(out, slice_of(text.ptr + begin, text.len - begin)) &&
-           json_out_raw(out, SLICE("\""));
+    *at = '"';
+    (*out)->len += len;
+    return true;
 }
 
 bool

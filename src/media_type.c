@@ -142,7 +142,10 @@ static const struct slice types[] = {
 #define TYPE_COUNT (sizeof(types) / sizeof(types[0]))
 _Static_assert(TYPE_COUNT <= 128, "a number has 7 bits");
 
-/* Takes the blanks around ";" out of TEXT into OUT. False: it is too long for any type. */
+/*
+ * Writes TEXT into OUT as the table has it: in small letters, with one blank behind ";" and none before
+ * it. False: it is too long for any type.
+ */
 static bool
 normalise(struct slice text, char out[TYPE_TEXT_MAX], struct slice *result)
 {
@@ -150,38 +153,26 @@ normalise(struct slice text, char out[TYPE_TEXT_MAX], struct slice *result)
 
     text = slice_trim(text);
     for (size_t i = 0; i < text.len; i++) {
-        bool blank = text.ptr[i] == ' ' || text.ptr[i] == '\t';
-        if (blank && (len == 0 || out[len - 1] == ';' || out[len - 1] == ' ')) {
+        char c = text.ptr[i] == '\t' ? ' ' : text.ptr[i];
+        if (c == ' ' && len > 0 && out[len - 1] == ' ') {
             continue;
         }
-        if (text.ptr[i] == ';' && len > 0 && out[len - 1] == ' ') {
+        if (c == ';' && len > 0 && out[len - 1] == ' ') {
             len--;
         }
-        if (len == TYPE_TEXT_MAX - 1) {
+        if (len + 2 > TYPE_TEXT_MAX) {
             return false;
         }
-        out[len++] = blank ? ' ' : text.ptr[i];
+        out[len++] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+        if (c == ';') {
+            out[len++] = ' ';
+        }
     }
     *result = slice_of(out, len);
     return true;
 }
 
-/* NAME is as in the table but for the blank behind ";", and TEXT has none there. */
-static bool
-is_same(struct slice name, struct slice text)
-{
-    const char *semicolon = memchr(name.ptr, ';', name.len);
-    size_t head = semicolon == NULL ? name.len : (size_t)(semicolon - name.ptr) + 1;
-
-    if (semicolon == NULL) {
-        return slice_equal_nocase(name, text);
-    }
-    return text.len == name.len - 1 &&
-           slice_equal_nocase(slice_of(name.ptr, head), slice_of(text.ptr, head)) &&
-           slice_equal_nocase(slice_of(name.ptr + head + 1, name.len - head - 1),
-                              slice_of(text.ptr + head, text.len - head));
-}
-
+/* Most types are ruled out by their length alone, so that going through all of them is quick. */
 uint32_t
 media_type_to_flags(struct slice type)
 {
@@ -192,7 +183,7 @@ media_type_to_flags(struct slice type)
         return 0;
     }
     for (size_t i = 1; i < TYPE_COUNT; i++) {
-        if (is_same(types[i], text)) {
+        if (slice_equal(types[i], text)) {
             return MARK | (uint32_t)i << SHIFT;
         }
     }

@@ -39,6 +39,7 @@ static const struct row rows[REPLY_ID_COUNT] = {
     [REPLY_BAD_NUMBER]            = { 400, 0, "Bad Request", "by and initial are whole numbers of up to 64 bits." },
     [REPLY_BAD_OPERATION]         = { 400, 0, "Bad Request", "There is no such op, or it does not go with this method." },
     [REPLY_BAD_PRECONDITION]      = { 400, 0, "Bad Request", "If-Match and If-None-Match are * or ETags in quotes; a write takes If-None-Match: *, or If-Match with * or one ETag; an op takes none." },
+    [REPLY_PARTIAL]               = { 400, 0, "Bad Request", "A part of a value cannot be stored: send the whole, without Content-Range." },
     [REPLY_BAD_KEYS]              = { 400, 0, "Bad Request", "mget takes 1 to 1000 keys: key=a&key=b, or POST with one on each line." },
     [REPLY_BAD_LENGTH]            = { 400, CLOSE, "Bad Request", "The length of the body is given twice, or in two ways." },
     [REPLY_BAD_TRANSFER]          = { 400, CLOSE, "Bad Request", "The only Transfer-Encoding is chunked." },

@@ -181,6 +181,9 @@ prepare_write(struct request *request, const struct request_head *head)
 {
     enum reply_id refusal = read_ttl(request, head, &request->op.ttl_s);
 
+    if (head->partial) {
+        return REPLY_PARTIAL; /* RFC 9110, section 14.5: it would take the place of the whole */
+    }
     if (refusal == REPLY_ID_COUNT) {
         refusal = choose_write(head, &request->op);
     }

@@ -628,6 +628,41 @@ test_routes(void **state)
     assert_null(strstr(c.body, "127.0.0.1"));
 }
 
+/* What curl -C sends when it resumes an upload: it must not take the place of the whole. */
+static void
+test_part_of_a_value(void **state)
+{
+    (void)state;
+    PUT("/whole", NULL, "0123456789", GATEWAY_STORED);
+    PUT("/whole", "Content-Range: bytes 5-9/10\r\n", "56789", 400);
+    GET("/whole", NULL, 200);
+    assert_body(&c, "0123456789");
+}
+
+/* A gateway without "/": what no route matches is told from a value that is not there. */
+static void
+test_no_route(void **state)
+{
+    struct gateway other;
+    struct http_client client;
+
+    (void)state;
+    assert_true(gateway_start_config(&other, "[server]\nworkers = 1\nlog_level = error\n"
+                                             "[store main]\ntype = embedded\ndirectory = data\n"
+                                             "[route /only/]\n[route /only/this/]\nttl = 9s\n"));
+    assert_once(&client, other.port, "PUT", "/only/k", NULL, "v", 1, GATEWAY_STORED);
+    assert_request(&client, "PUT", "/only/this/k", NULL, "w", 1, GATEWAY_STORED);
+    assert_request(&client, "GET", "/only/k", NULL, NULL, 0, 200);
+    assert_body(&client, "w"); /* both have the key "k": the longest prefix took the second */
+    assert_non_null(http_client_header(&client, "KV-TTL"));
+    assert_request(&client, "GET", "/only/none", NULL, NULL, 0, 404);
+    assert_non_null(memmem(client.body, client.body_len, "no value", 8));
+    assert_request(&client, "GET", "/k", NULL, NULL, 0, 404);
+    assert_non_null(memmem(client.body, client.body_len, "No route", 8));
+    http_client_close(&client);
+    assert_int_equal(gateway_stop(&other, SIGTERM), 0);
+}
+
 static void
 test_manners(void **state)
 {
@@ -672,6 +707,8 @@ run(const struct place *which, const char *name)
         EACH(test_many_keys),
         EACH(test_many_keys_by_post),
         EACH(test_routes),
+        EACH(test_part_of_a_value),
+        EACH(test_no_route),
         EACH(test_manners),
     };
 

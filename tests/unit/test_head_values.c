@@ -166,6 +166,9 @@ single_tags(void **state)
         { "\"1\",\"2\"", ETAG_SINGLE_LIST, 0 },
         { "\"1\",\"2", ETAG_SINGLE_MALFORMED, 0 },
         { "\"1\",x", ETAG_SINGLE_MALFORMED, 0 },
+        { "\"1\",\"2\",x", ETAG_SINGLE_MALFORMED, 0 },
+        { "\"1\",\"2\",\"3\"", ETAG_SINGLE_LIST, 0 },
+        { ",\"1\",", ETAG_SINGLE_CAS, 1 },
         { "", ETAG_SINGLE_MALFORMED, 0 },
         { "1", ETAG_SINGLE_MALFORMED, 0 },
     };
@@ -182,6 +185,10 @@ single_tags(void **state)
         assert_int_equal(etag_parse_one(at_guard(rows[i].text), &cas),
                          rows[i].result == ETAG_SINGLE_CAS);
     }
+    assert_int_equal(etag_print(1, out), 3);
+    assert_string_equal(out, "\"1\"");
+    assert_int_equal(etag_print(1000, out), 6);
+    assert_string_equal(out, "\"1000\"");
     assert_int_equal(etag_print(UINT64_MAX, out), 22);
     assert_string_equal(out, "\"18446744073709551615\"");
 }
@@ -212,7 +219,32 @@ media_types_go_there_and_back(void **state)
     assert_in_range(count, 100, 127);
     assert_null(media_type_from_flags(0));
     assert_null(media_type_from_flags(0x40000000U));
-    /* For ever: items outlive this program. */
+    assert_null(media_type_from_flags(UINT32_MAX));
+}
+
+/* FNV-1a over the numbers and names of the first 121 types. */
+static uint32_t
+digest_of_types(void)
+{
+    uint32_t digest = 2166136261U;
+
+    for (uint32_t number = 1; number <= 121; number++) {
+        const char *type = media_type_from_flags(0x40000000U | number << 22);
+
+        digest = (digest ^ number) * 16777619U;
+        for (; type != NULL && *type != '\0'; type++) {
+            digest = (digest ^ (unsigned char)*type) * 16777619U;
+        }
+    }
+    return digest;
+}
+
+/* Items outlive this program: a type that was ever in the table keeps its number. */
+static void
+media_types_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(digest_of_types(), 0x6806bad4U);
     assert_int_equal(media_type_to_flags(SLICE("text/plain")), 0x40000000U | 1U << 22);
     assert_int_equal(media_type_to_flags(SLICE("application/json")), 0x40000000U | 21U << 22);
     assert_int_equal(media_type_to_flags(SLICE("image/png")), 0x40000000U | 92U << 22);
@@ -224,10 +256,15 @@ media_types_are_compared(void **state)
     uint32_t html = media_type_to_flags(SLICE("text/html; charset=utf-8"));
     static const char *const same[] = { "TEXT/HTML;CHARSET=UTF-8", "text/html ;charset=utf-8",
                                         "text/html\t;\t charset=utf-8",
+                                        "text/html; \t \t charset=utf-8",
                                         " text/html; charset=utf-8 " };
     static const char *const other[] = { "",
                                          ";",
                                          "text/html;",
+                                         "text/html;;charset=utf-8",
+                                         "; text/html",
+                                         "text/html ; ;",
+                                         "text/html, text/html",
                                          "text/html; charset",
                                          "text/html; charset=utf-8; x=1",
                                          "text/htm",
@@ -246,9 +283,13 @@ media_types_are_compared(void **state)
             fail_msg("%s", other[i]);
         }
     }
-    memset(text, 'x', sizeof(text));
-    assert_int_equal(
-        media_type_to_flags(slice_of(guard_place(&guard, text, sizeof(text)), sizeof(text))), 0);
+    for (const char *fill = "x; "; *fill != '\0'; fill++) {
+        memset(text, *fill, sizeof(text));
+        for (size_t len = 80; len <= sizeof(text);
+             len++) { /* about the longest that is looked at */
+            assert_int_equal(media_type_to_flags(slice_of(guard_place(&guard, text, len), len)), 0);
+        }
+    }
     assert_int_equal(media_type_to_flags(slice_of(NULL, 0)), 0);
 }
 
@@ -256,11 +297,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges),
-        cmocka_unit_test(lists_of_tags),
-        cmocka_unit_test(single_tags),
-        cmocka_unit_test(media_types_go_there_and_back),
-        cmocka_unit_test(media_types_are_compared),
+        cmocka_unit_test(ranges),           cmocka_unit_test(lists_of_tags),
+        cmocka_unit_test(single_tags),      cmocka_unit_test(media_types_go_there_and_back),
+        cmocka_unit_test(media_types_stay), cmocka_unit_test(media_types_are_compared),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -39,6 +39,7 @@ static const struct {
     { REPLY_BAD_NUMBER, 400, PROBLEM, false },
     { REPLY_BAD_OPERATION, 400, PROBLEM, false },
     { REPLY_BAD_PRECONDITION, 400, PROBLEM, false },
+    { REPLY_PARTIAL, 400, PROBLEM, false },
     { REPLY_BAD_KEYS, 400, PROBLEM, false },
     { REPLY_BAD_LENGTH, 400, PROBLEM, true },
     { REPLY_BAD_TRANSFER, 400, PROBLEM, true },
