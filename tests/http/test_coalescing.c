@@ -9,6 +9,10 @@
  * at NEWEST, then asks. What it gets is too old if that write was acknowledged before NEWEST: then
  * another write was sent after its end, and ended before the question.
  *
+ * That leaves room while writes overlap. A second judge leaves none: an entity tag is memcached's CAS,
+ * which grows with each write of the key. No answer may have a smaller one than an answer, or a
+ * writer's acknowledgement, that had come before the question.
+ *
  * KVGATE_SECONDS says for how long, 0.4 by default, for each form.
  */
 #include "gateway.h"
@@ -22,7 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "etag.h"
 #include "memcached_process.h"
 
 #define READER_THREADS 2
@@ -40,9 +44,10 @@ struct form {
 static struct gateway gateway;
 static struct memcached_process server;
 static const struct form *form;
-static int64_t end_ns;         /* monotonic */
-static _Atomic int64_t newest; /* see above; 0: nothing is acknowledged */
-static _Atomic int64_t *acked; /* of each write by serial; 0: not yet */
+static int64_t end_ns;              /* monotonic */
+static _Atomic int64_t newest;      /* see above; 0: nothing is acknowledged */
+static _Atomic int64_t *acked;      /* of each write by serial; 0: not yet */
+static _Atomic uint64_t newest_cas; /* the greatest that has come in an answer; 0: none */
 static atomic_uint next_serial = 1;
 static atomic_ulong reads, writes;
 static char trouble[200]; /* the first thing that was wrong */
@@ -94,6 +99,25 @@ check_value(const char *value, size_t len)
     return serial;
 }
 
+/* The CAS that the last answer on C tells in its ETag; 0: none. */
+static uint64_t
+told_cas(struct http_client *c)
+{
+    const char *text = http_client_header(c, "ETag");
+    uint64_t cas;
+
+    return text != NULL && etag_parse_one(slice(text, strlen(text)), &cas) ? cas : 0;
+}
+
+static void
+note_cas(uint64_t cas)
+{
+    uint64_t last = atomic_load(&newest_cas);
+
+    while (last < cas && !atomic_compare_exchange_weak(&newest_cas, &last, cas)) {
+    }
+}
+
 /* ---- writers --------------------------------------------------------------------------------- */
 
 static bool
@@ -116,6 +140,7 @@ write_once(struct http_client *c, char *value)
     last = atomic_load(&newest);
     while (last < sent && !atomic_compare_exchange_weak(&newest, &last, sent)) {
     }
+    note_cas(told_cas(c));
     atomic_fetch_add(&writes, 1);
     return true;
 }
@@ -141,10 +166,17 @@ writer_main(void *arg)
 
 /* ---- readers --------------------------------------------------------------------------------- */
 
+/* What was known when a GET was sent. */
+struct question {
+    int64_t newest;      /* monotonic ns */
+    uint64_t newest_cas; /* as the global of that name */
+};
+
 static bool
-read_answer(struct http_client *c, int64_t newest_then)
+read_answer(struct http_client *c, const struct question *then)
 {
     unsigned serial;
+    uint64_t cas;
     int64_t end;
 
     if (http_client_receive(c, false) != HTTP_RESPONSE || c->status != 200) {
@@ -157,10 +189,16 @@ read_answer(struct http_client *c, int64_t newest_then)
         return false;
     }
     end = atomic_load(&acked[serial]);
-    if (end != 0 && end < newest_then) {
+    if (end != 0 && end < then->newest) {
         complain("a value is too old", serial, 200);
         return false;
     }
+    cas = told_cas(c);
+    if (cas == 0 || cas < then->newest_cas) {
+        complain(cas == 0 ? "no ETag" : "an ETag goes back", serial, 200);
+        return false;
+    }
+    note_cas(cas);
     atomic_fetch_add(&reads, 1);
     return true;
 }
@@ -170,7 +208,7 @@ reader_main(void *arg)
 {
     static const char get[] = "GET /k HTTP/1.1\r\nHost: t\r\n\r\n";
     struct http_client clients[CONNECTIONS];
-    int64_t newest_then[CONNECTIONS];
+    struct question then[CONNECTIONS];
     bool ok = true;
 
     (void)arg;
@@ -179,11 +217,11 @@ reader_main(void *arg)
     }
     while (ok && now_ns() < end_ns) {
         for (size_t i = 0; ok && i < CONNECTIONS; i++) {
-            newest_then[i] = atomic_load(&newest);
+            then[i] = (struct question){ atomic_load(&newest), atomic_load(&newest_cas) };
             ok = http_client_send(&clients[i], get, sizeof(get) - 1);
         }
         for (size_t i = 0; ok && i < CONNECTIONS; i++) {
-            ok = read_answer(&clients[i], newest_then[i]);
+            ok = read_answer(&clients[i], &then[i]);
         }
     }
     if (!ok) {
@@ -227,11 +265,15 @@ run_form(const struct form *which)
     char *value = malloc(VALUE_MAX);
     unsigned long wire;
     struct http_client c;
+    int exit_status;
 
     form = which;
     acked = calloc(WRITES_MAX, sizeof(*acked));
     assert_true(acked != NULL && value != NULL);
     atomic_store(&newest, 0);
+    atomic_store(&newest_cas, 0);
+    trouble[0] = '\0';
+    atomic_flag_clear(&has_trouble);
     atomic_store(&next_serial, 1);
     atomic_store(&reads, 0);
     atomic_store(&writes, 0);
@@ -253,13 +295,14 @@ run_form(const struct form *which)
     wire = gets_on_the_wire();
     printf("%s, %zu bytes: %lu reads in %lu gets, %lu writes\n", which->dialect, which->value_len,
            reads, wire, writes);
-    assert_int_equal(gateway_stop(&gateway, SIGTERM), 0);
+    exit_status = gateway_stop(&gateway, SIGTERM);
     memcached_process_stop(&server);
     free(acked);
     free(value);
     if (trouble[0] != '\0') {
         fail_msg("%s", trouble);
     }
+    assert_int_equal(exit_status, 0);
     assert_true(writes > 10);
     assert_true(wire < reads);
 }
