@@ -106,7 +106,7 @@ told_cas(struct http_client *c)
     const char *text = http_client_header(c, "ETag");
     uint64_t cas;
 
-    return text != NULL && etag_parse_one(slice(text, strlen(text)), &cas) ? cas : 0;
+    return text != NULL && etag_parse_one((struct slice){ text, strlen(text) }, &cas) ? cas : 0;
 }
 
 static void

@@ -37,9 +37,10 @@ struct complaint {
 #define PREFIX                                                                                     \
     "allowed is a path that begins with \"/\", without blanks, \"%\", \"?\" and \"#\", of up to "  \
     "180 bytes; \"/-/\" is the gateway's own"
-#define NAME      "allowed is a name of letters, digits, \".\", \"_\" and \"-\""
-#define METHODS   "allowed is one or more of GET HEAD PUT POST DELETE, each once"
-#define MEDIA     "allowed is a media type such as text/html; charset=utf-8, of up to 180 bytes, or stored"
+#define NAME    "allowed is a name of letters, digits, \".\", \"_\" and \"-\""
+#define METHODS "allowed is one or more of GET HEAD PUT POST DELETE, each once"
+#define MEDIA                                                                                      \
+    "allowed is a media type such as text/html; charset=utf-8, of up to 180 bytes, or stored"
 #define MEMCACHED "[store a]\ntype = memcached\n"
 
 static const struct complaint complaints[] = {

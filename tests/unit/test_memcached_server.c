@@ -21,7 +21,7 @@ struct scene {
     struct config_store config;
     struct memcached_server_shared shared;
     struct loop loop;
-    unsigned changes; /* of the server: DOWN and back */
+    unsigned changes;               /* of the server: DOWN and back */
     struct memcached_server server; /* of two addresses, neither of which was tried */
 };
 
@@ -36,7 +36,8 @@ setup(void **state)
     scene->config.servers[0] = (struct config_server_address){ "127.0.0.1", 11211, 1 };
     scene->shared.book = address_book_create(&scene->config.servers[0]);
     if (scene->shared.book == NULL || loop_init(&scene->loop) < 0 ||
-        memcached_server_init(&scene->server, &scene->config, &scene->shared, &scene->loop, &scene->changes) < 0) {
+        memcached_server_init(&scene->server, &scene->config, &scene->shared, &scene->loop,
+                              &scene->changes) < 0) {
         return -1;
     }
     scene->server.address_count = 2;
