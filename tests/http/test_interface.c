@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_interface.c: the rows of the HTTP interface, over the wire, on every store: embedded, and
- * real memcached in both dialects. What a store cannot do is 501, and says so.
+ * real memcached in all dialects. What a store cannot do is 501, and says so.
  */
 #include "gateway.h"
 
@@ -14,17 +14,20 @@
 
 /* What the stores do differently. */
 struct place {
-    const char *dialect; /* NULL: embedded */
-    bool tells_cas;      /* with writes */
+    const char *dialect;     /* NULL: embedded */
+    const char *const *args; /* of memcached */
+    bool tells_cas;          /* with writes */
     bool tells_ttl;
     bool has_initial;
     bool deletes_cas;
     bool wraps; /* incr, at 2^64 */
 };
 
-static const struct place embedded = { NULL, true, true, true, true, true };
-static const struct place text = { "text", false, false, false, false, true };
-static const struct place meta = { "meta", true, true, true, true, true };
+static const char *const binary_args[] = { "-B", "binary", NULL };
+static const struct place embedded = { NULL, NULL, true, true, true, true, true };
+static const struct place text = { "text", NULL, false, false, false, false, true };
+static const struct place binary = { "binary", binary_args, false, false, true, false, true };
+static const struct place meta = { "meta", NULL, true, true, true, true, true };
 
 static const struct place *place;
 static struct gateway gateway;
@@ -54,7 +57,7 @@ group_setup(void **state)
                    ? 0
                    : -1;
     }
-    return memcached_process_start(&server, NULL) &&
+    return memcached_process_start(&server, place->args) &&
                    gateway_start_config(
                        &gateway,
                        "[server]\nworkers = 1\nlog_level = error\n" GATEWAY_MEMCACHED ROUTES,
@@ -719,5 +722,6 @@ run(const struct place *which, const char *name)
 int
 main(void)
 {
-    return run(&embedded, "embedded") + run(&text, "text") + run(&meta, "meta");
+    return run(&embedded, "embedded") + run(&text, "text") + run(&meta, "meta") +
+           run(&binary, "binary");
 }
