@@ -24,6 +24,11 @@
 
 #define CONFIG_WORKERS_MAX 256 /* threads; more than any machine has cores to feed */
 
+/* How the system runs a worker beside other programs; see sched(7). */
+enum config_scheduling {
+    CONFIG_SCHEDULING_BATCH,  /* SCHED_BATCH: a worker that wakes pushes nobody aside */
+    CONFIG_SCHEDULING_INHERIT /* as kvgate was started */
+};
 enum config_store_type { CONFIG_STORE_EMBEDDED, CONFIG_STORE_MEMCACHED };
 enum config_sync { CONFIG_SYNC_FULL, CONFIG_SYNC_NONE };
 enum config_distribution { CONFIG_KETAMA, CONFIG_MODULA };
@@ -109,7 +114,8 @@ struct config {
     /* [server] */
     char listen[CONFIG_LISTEN_MAX][CONFIG_TEXT_MAX]; /* host:port, [v6]:port, unix:/path */
     size_t listen_count;
-    uint32_t workers;                 /* threads; 0: one per core */
+    uint32_t workers; /* threads; 0: one per core */
+    enum config_scheduling scheduling;
     uint32_t connections;             /* of all clients together */
     uint32_t connections_per_address; /* 0: no limit */
     uint64_t connection_buffer;       /* bytes per connection; bounds the request's header */

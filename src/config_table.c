@@ -31,6 +31,11 @@ static const char *const type_words[] = {
     [CONFIG_STORE_MEMCACHED] = "memcached",
     NULL,
 };
+static const char *const scheduling_words[] = {
+    [CONFIG_SCHEDULING_BATCH] = "batch",
+    [CONFIG_SCHEDULING_INHERIT] = "inherit",
+    NULL,
+};
 static const char *const sync_words[] = {
     [CONFIG_SYNC_FULL] = "full",
     [CONFIG_SYNC_NONE] = "none",
@@ -83,6 +88,7 @@ static const char *const on_failure_words[] = {
 static const struct config_directive directives[] = {
     WHOLE("listen", SERVER, listen, 0),
     NUMBER("workers", SERVER, count, config, workers, 0, CONFIG_WORKERS_MAX, 0, "0"),
+    TEXT("scheduling", SERVER, word, config, scheduling, scheduling_words, 0, "batch"),
     NUMBER("connections", SERVER, count, config, connections, 1, 1000000, 0, "10000"),
     NUMBER("connections_per_address", SERVER, count, config, connections_per_address,
            0, 1000000, 0, "0"),

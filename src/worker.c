@@ -19,13 +19,14 @@
  *            |                                                                           |
  *            '---------------------------------------------------------------------------'
  *
- * A request that waits for its store is not suspended: libmicrohttpd calls it again in every pass,
- * which costs some 30 ns, and no system call.
+ * A request that waits for its store is polled: libmicrohttpd calls it again in every pass, which costs
+ * some 30 ns, and no system call. Only those that wait long, where many do, are suspended (http.c).
  */
 #include "worker.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -327,11 +328,28 @@ teardown(struct worker *worker)
     loop_deinit(&worker->loop);
 }
 
+/*
+ * A worker that pushes its clients and stores aside whenever a first request wakes it finds few requests at a time,
+ * and each turn, with its wake-ups and its write to the store, is for those few. What an operator has chosen stays.
+ */
+static void
+set_scheduling(const struct worker *worker)
+{
+    struct sched_param param = { .sched_priority = 0 };
+
+    if (worker->shared->config->scheduling == CONFIG_SCHEDULING_BATCH &&
+        sched_getscheduler(0) == SCHED_OTHER) {
+        pthread_setschedparam(pthread_self(), SCHED_BATCH,
+                              &param); /* refused: it stays as it was */
+    }
+}
+
 static void *
 worker_main(void *arg)
 {
     struct worker *worker = arg;
 
+    set_scheduling(worker);
     worker->failed = !setup(worker);
     bool failed = worker->failed;
     sem_post(&worker->started);

@@ -24,6 +24,7 @@ static void
 check_server_defaults(const struct config *c)
 {
     assert_int_equal(c->workers, 0);
+    assert_int_equal(c->scheduling, CONFIG_SCHEDULING_BATCH);
     assert_int_equal(c->connections, 10000);
     assert_int_equal(c->connections_per_address, 0);
     assert_int_equal(c->connection_buffer, 16384);
@@ -203,6 +204,7 @@ static const char every_value[] = "[server]\n"
                                   "listen = [::1]:0\n"
                                   "listen = unix:/run/kvgate.sock\n"
                                   "workers = 3\n"
+                                  "scheduling = inherit\n"
                                   "connections = 77\n"
                                   "connections_per_address = 7\n"
                                   "connection_buffer = 8KB\n"
@@ -250,6 +252,7 @@ every_value_arrives(void **state)
     assert_string_equal(c->listen[0], "[::1]:0");
     assert_string_equal(c->listen[1], "unix:/run/kvgate.sock");
     assert_int_equal(c->workers, 3);
+    assert_int_equal(c->scheduling, CONFIG_SCHEDULING_INHERIT);
     assert_int_equal(c->connections, 77);
     assert_int_equal(c->connections_per_address, 7);
     assert_int_equal(c->connection_buffer, 8192);

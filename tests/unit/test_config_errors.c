@@ -65,14 +65,15 @@ static const struct complaint complaints[] = {
       "listen: found \"1.2.3.4:5\"; allowed is each address once" },
     /* names */
     { "[server]\nworker = 1\n", 2,
-      "worker: unknown directive; this section has listen workers connections "
+      "worker: unknown directive; this section has listen workers scheduling connections "
       "connections_per_address connection_buffer bytes_in_flight idle_timeout request_timeout "
       "drain_timeout log_level" },
     { "[route /]\nservers = a\n", 2,
       "servers: unknown directive; this section has store key_prefix methods ttl ttl_max "
       "body_max content_type cache_control" },
     { "[server]\n= 1\n", 2,
-      ": unknown directive; this section has listen workers connections connections_per_address "
+      ": unknown directive; this section has listen workers scheduling connections "
+      "connections_per_address "
       "connection_buffer bytes_in_flight idle_timeout request_timeout drain_timeout log_level" },
     { "[store]\n", 1, "[store NAME]: found \"\"; " NAME },
     { "[store a/b]\n", 1, "[store NAME]: found \"a/b\"; " NAME },
