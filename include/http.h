@@ -4,7 +4,7 @@
  * bytes. Behind it is libmicrohttpd; nobody else knows that.
  *
  * The worker watches http_epoll_fd and calls http_run for as long as passes make progress.
- * Requests that wait for a store are looked at again in every pass (they are not suspended).
+ * Requests that wait for a store are looked at again in every pass; those that wait long, where many do, are not.
  */
 #ifndef KVGATE_HTTP_H
 #define KVGATE_HTTP_H

@@ -31,6 +31,7 @@ struct request_context {
     const struct store_shared *shared[CONFIG_STORE_MAX]; /* (ref) by config index */
     struct request *spare;                               /* requests to be used again (owned) */
     size_t waiting;                                      /* requests whose op is under way */
+    size_t suspended;                                    /* those of them that are not polled */
 };
 
 /*
@@ -61,6 +62,9 @@ struct request_head {
     enum quota_verdict quota; /* of the connection that it came on */
 };
 
+/* From so many on, waiting requests are looked at less often. */
+#define REQUEST_MANY_WAITING 256
+
 /* A body of a refused request, up to this many bytes, is read and dropped to keep the connection.
  */
 #define REQUEST_SWALLOW_MAX (64 * 1024)
@@ -86,6 +90,12 @@ void request_end(struct request *request);
 
 /* Whether the reply stands. Before request_end: the request was refused on its header. */
 bool request_is_done(const struct request *request);
+
+/*
+ * Instead of asking again and again: calls DONE(ARG) once, when the reply of a request that waits for its store stands.
+ * Not from inside this call. DONE NULL: no more.
+ */
+void request_notify(struct request *request, void (*done)(void *arg), void *arg);
 
 /* The reply of a request that is done; its buffer still belongs to the request. */
 struct reply *request_reply(struct request *request);

@@ -164,6 +164,33 @@ connection_destroy(struct connection *c)
     free(c);
 }
 
+void
+connection_resume(struct connection *c)
+{
+    if (!c->is_suspended) {
+        return;
+    }
+    c->is_suspended = false;
+    c->http->context->suspended--;
+    request_notify(c->request, NULL, NULL);
+    MHD_resume_connection(c->mhd);
+}
+
+static void
+on_request_done(void *arg)
+{
+    connection_resume(arg);
+}
+
+void
+connection_suspend(struct connection *c)
+{
+    c->is_suspended = true;
+    c->http->context->suspended++;
+    request_notify(c->request, on_request_done, c);
+    MHD_suspend_connection(c->mhd);
+}
+
 bool
 connection_keep_target(struct connection *c, const char *uri)
 {

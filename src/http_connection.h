@@ -37,6 +37,7 @@ struct connection {
     bool ended;              /* the request was received completely */
     bool answered;           /* its reply is queued */
     bool hung_up;            /* the client sends nothing more */
+    bool is_suspended;       /* libmicrohttpd leaves it alone until its request is done */
     bool linger;             /* close it slowly: its client may still be writing */
     size_t swallowed;        /* bytes of body that came after a refusal */
     char *target;            /* the request target, as it came (owned) */
@@ -80,6 +81,16 @@ void connection_touch(struct connection *c);
  * pass without a callback (a long header) looks as if it were done.
  */
 void connection_acknowledge_touched(struct http *http);
+
+/*
+ * For a request that has waited long, called from libmicrohttpd's handler: it is not looked at until it is done, and
+ * resumed then. It must have been polled before: only then libmicrohttpd does not read from it when it
+ * is resumed, and a client that has closed its half gets its answer.
+ */
+void connection_suspend(struct connection *c);
+
+/* Resumes C now, if it is suspended. */
+void connection_resume(struct connection *c);
 
 /* Keeps a copy of the request target: libmicrohttpd cuts its own up. False: no memory. */
 bool connection_keep_target(struct connection *c, const char *uri);

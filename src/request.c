@@ -44,6 +44,7 @@ get_spare(struct request_context *context)
     request->next = NULL;
     request->state = REQUEST_BODY;
     request->purpose = FOR_KEY;
+    request->notify = NULL;
     request->is_conditional = false;
     request->was_joining = false;
     request->mget = NULL;
@@ -85,8 +86,21 @@ request_context_deinit(struct request_context *context)
 void
 request_finish(struct request *request, enum reply_id id)
 {
+    void (*notify)(void *) = request->notify;
+
     request->reply.id = id;
     request->state = REQUEST_DONE;
+    request->notify = NULL;
+    if (notify != NULL) {
+        notify(request->notify_arg);
+    }
+}
+
+void
+request_notify(struct request *request, void (*done)(void *arg), void *arg)
+{
+    request->notify = done;
+    request->notify_arg = arg;
 }
 
 bool

@@ -28,12 +28,14 @@ struct request {
     struct request *next;            /* among the spare ones */
     enum request_state state;
     enum purpose purpose;
-    bool is_head;          /* HEAD: the answer has no body */
-    size_t store;          /* index of the store that the op goes to */
-    struct store_op op;    /* its key and value lie below */
-    struct route_match at; /* route and key; `query` is only valid in request_begin */
-    bool was_joining;      /* nothing was joined; the op asks whether the value is there */
-    bool is_conditional;   /* a read with conditions; otherwise they are not set */
+    void (*notify)(void *arg); /* called when it is DONE; NULL: nobody wants to know */
+    void *notify_arg;          /* (ref) */
+    bool is_head;              /* HEAD: the answer has no body */
+    size_t store;              /* index of the store that the op goes to */
+    struct store_op op;        /* its key and value lie below */
+    struct route_match at;     /* route and key; `query` is only valid in request_begin */
+    bool was_joining;          /* nothing was joined; the op asks whether the value is there */
+    bool is_conditional;       /* a read with conditions; otherwise they are not set */
     struct conditions conditions;
     struct mget *mget;   /* FOR_MGET: the keys (owned); NULL before the body is in */
     struct buffer *body; /* what was received (owned); NULL: nothing yet */

@@ -53,11 +53,7 @@
 /* See serve. */
 #define QUIET_PASSES 2
 
-/*
- * Each pass costs some 30 ns for each request that waits. With so many of them one quiet pass has to
- * do, and what it misses is found soon after.
- */
-#define MANY_WAITING 256
+/* Where REQUEST_MANY_WAITING are looked at in each pass, one quiet pass has to do; what it misses is found soon. */
 #define PASS_MANY_MS 2
 
 /* One listening socket's front, watched on the loop. */
@@ -111,12 +107,19 @@ next_deadline(const struct worker *worker)
     return worker->stopping ? earlier(next, worker->stop_ms) : next;
 }
 
+/* Requests that wait for a store and are looked at in each pass. */
+static size_t
+count_polled(const struct worker *worker)
+{
+    return worker->context.waiting - worker->context.suspended;
+}
+
 static void
 run_fronts(struct worker *worker)
 {
     for (size_t i = 0; i < worker->shared->listener_count; i++) {
         http_run(worker->fronts[i].http);
-        if (worker->context.waiting == 0 && http_has_backlog(worker->fronts[i].http)) {
+        if (count_polled(worker) == 0 && http_has_backlog(worker->fronts[i].http)) {
             worker->loop.progress = true;
         }
     }
@@ -131,7 +134,7 @@ static void
 serve(struct worker *worker)
 {
     struct loop *loop = &worker->loop;
-    bool many = worker->context.waiting >= MANY_WAITING;
+    bool many = count_polled(worker) >= REQUEST_MANY_WAITING;
     int enough = many ? 1 : QUIET_PASSES, quiet = 0;
 
     if (!loop->progress && loop->now_ms < worker->next_pass_ms) {
@@ -144,7 +147,7 @@ serve(struct worker *worker)
         if (loop->progress) {
             quiet = 0;
         } else {
-            quiet = worker->context.waiting > 0 ? quiet + 1 : enough;
+            quiet = count_polled(worker) > 0 ? quiet + 1 : enough;
         }
     }
     loop->progress = quiet < enough;
