@@ -249,7 +249,7 @@ bench: deps-bench all ## kvgate beside nginx, webdis and a bare responder: table
 	@$(MAKE) --no-print-directory $B/bench/floor
 	$(Q)tests/bench/bench.py $B/kvgate $B/bench/floor $B/bench
 
-bench-quick: deps-bench all ## the same in a minute: four cells, fewer peers
+bench-quick: deps-bench all ## the same in two minutes: four cells, fewer peers
 	@$(MAKE) --no-print-directory $B/bench/floor
 	$(Q)tests/bench/bench.py --quick $B/kvgate $B/bench/floor $B/bench
 

@@ -43,7 +43,8 @@ start_memcached() { # -> $mport
 
 start_nginx() { # needs $mport -> $nport, $npid
     nport=$(free_port)
-    sed "s|@DIR@|$dir|g; s|@PORT@|$nport|g; s|@MEMCACHED@|$mport|g" "$here/nginx.conf" > "$dir/nginx.conf"
+    sed "s|@DIR@|$dir|g; s|@PORT@|$nport|g; s|@MEMCACHED@|$mport|g; s|@POOL@|512|g" \
+        "$here/nginx.conf" > "$dir/nginx.conf"
     background nginx -c "$dir/nginx.conf" -e "$dir/nginx.err"
     npid=$last
     wait_for_port "$nport"
@@ -74,11 +75,7 @@ start_webdis() { # -> $wport
     wport=$(free_port)
     background redis-server --port "$rport" --bind 127.0.0.1 --save '' --appendonly no --dir "$dir"
     wait_for_port "$rport"
-    cat > "$dir/webdis.json" <<END
-{ "redis_host": "127.0.0.1", "redis_port": $rport, "http_host": "127.0.0.1", "http_port": $wport,
-  "threads": 2, "daemonize": false, "database": 0, "verbosity": 0, "logfile": "$dir/webdis.log",
-  "http_max_request_size": 2097152 }
-END
+    sed "s|@DIR@|$dir|g; s|@PORT@|$wport|g; s|@REDIS@|$rport|g" "$here/webdis.json" > "$dir/webdis.json"
     background webdis "$dir/webdis.json"
     wait_for_port "$wport"
 }

@@ -5,12 +5,8 @@ import sys
 import time
 from urllib.parse import urlsplit
 
-name, base, seconds = sys.argv[1], urlsplit(sys.argv[2]), float(sys.argv[3])
-sock = socket.create_connection((base.hostname, base.port))
-sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-
-def exchange(request):
+def exchange(sock, request):
     """Sends REQUEST, reads the whole answer, returns milliseconds."""
     start = time.perf_counter()
     sock.sendall(request)
@@ -27,20 +23,38 @@ def exchange(request):
     return (time.perf_counter() - start) * 1000
 
 
-def request(op, size):
+def request(base, op, size):
     path = f"{base.path}round{size}".encode()
     if op == "GET":
         return b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path
     return b"PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path, size) + b"v" * size
 
 
-times = {(op, size): [] for size in (100, 307200) for op in ("PUT", "GET")}
-end = time.monotonic() + seconds
-while time.monotonic() < end:
-    for (op, size), list_ in times.items():
-        list_.append(exchange(request(op, size)))
-for (op, size), list_ in times.items():
-    list_.sort()
-    at = lambda p: list_[min(len(list_) - 1, int(len(list_) * p))]
-    slow = sum(t > 20 for t in list_)
-    print(f"{name:22} {op:4} {size:7} {len(list_):6} | {at(.5):7.3f} {at(.99):7.3f} {at(.999):7.3f} {list_[-1]:7.3f} | {slow}")
+def measure(base, seconds, sizes=(100, 307200)):
+    """For SECONDS a set and then a get, size after size: {(op, size): sorted milliseconds}."""
+    base = urlsplit(base)
+    times = {(op, size): [] for size in sizes for op in ("PUT", "GET")}
+    requests = {cell: request(base, *cell) for cell in times}
+    with socket.create_connection((base.hostname, base.port)) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for cell, list_ in times.items():
+                list_.append(exchange(sock, requests[cell]))
+    return {cell: sorted(list_) for cell, list_ in times.items()}
+
+
+def percentile(times, p):
+    return times[min(len(times) - 1, int(len(times) * p))]
+
+
+def main():
+    name, base, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    for (op, size), times in measure(base, seconds).items():
+        figures = " ".join(f"{percentile(times, p):7.3f}" for p in (0.5, 0.99, 0.999, 1))
+        slow = sum(t > 20 for t in times)
+        print(f"{name:22} {op:4} {size:7} {len(times):6} | {figures} | {slow}")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,167 +3,161 @@
 
     scaling.py KVGATE OUTPUT-DIRECTORY
 
-Idle and active connections, requests that wait for a slow store, workers, servers; CPU microseconds a request, and
-memory. Writes scaling.csv and scaling.svg.
+Idle connections beside 32 that work; active connections; requests that wait, for a store that takes ten minutes
+(held) and for one that takes 100 ms and is asked again at once (100 ms), beside 32 connections that get from the
+embedded store; workers; servers. CPU is that of the whole kvgate, divided by all its answers, those of the slow
+store included. With 100 ms, the clients that wait and their store want the processors too: what the others lose
+there is not kvgate's doing alone, and beyond some ten thousand answers a second they are what is measured.
+Bytes each: by how much the resident memory grows, the connection included.
+
+Writes scaling.csv, scaling.svg (cost) and scaling-memory.svg. Environment: BENCH_SERIES, names with blanks
+(idle active held 100ms workers servers), BENCH_ROUNDS and BENCH_SECONDS, both of one point.
 """
 import csv
 import os
-import resource
-import selectors
-import socket
 import statistics
-import subprocess
 import sys
-import time
 
-from bench import wrk
-from peers import HERE, Peers, free_port
+import crowd
+from bench import KEYS, http_set
+from figures import draw, target_table
+from load import wrk
+from peers import HERE, Peers
 
-ROUNDS, SECONDS = 3, 2
-rows = []
-
-
-def note(series, x, figures, **more):
-    """One point: medians of the rounds."""
-    point = {"series": series, "x": x, "cpu_us": statistics.median(f["cpu_us"] for f in figures),
-             "rps": statistics.median(f["rps"] for f in figures), "p99_us": statistics.median(f["p99_us"] for f in figures)}
-    rows.append(point | more)
-    print(f"{series:24}{x:>8}{point['cpu_us']:10.2f} us{point['rps']:10.0f} r/s  p99 {point['p99_us']:8.0f} us  "
-          + " ".join(f"{k} {v}" for k, v in more.items()), flush=True)
+FIELDS = ["series", "x", "cpu_us", "rps", "p50_us", "p99_us", "errors", "beside_rps", "bytes_each", "rss_kb"]
+MANY = 10000
 
 
-def rounds(peer, target="/k", connections=32):
-    return [wrk(peer, target, SECONDS, connections) for _ in range(ROUNDS)]
+class Scaling:
+    def __init__(self, peers, rounds, seconds):
+        self.peers, self.rounds, self.seconds, self.points = peers, rounds, seconds, []
+        self.many = crowd.room_for(MANY)
+        self.meta = f"memcached\nservers = 127.0.0.1:{peers.memcached('-c', '16384')}\ndialect = meta"
 
+    def start(self, store, **more):
+        peer = self.peers.kvgate("kvgate", store, **more)
+        crowd.put(peer)
+        return peer
 
-def put(peer, key="k", value=b"v" * 100):
-    with socket.create_connection(("127.0.0.1", peer.port)) as s:
-        s.sendall(b"PUT /%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (key.encode(), len(value)) + value)
-        assert s.recv(1000)[9:10] == b"2"
+    def measure(self, series, x, peer, connections=32, waiting=None, target="/k", script=(), args=(), **more):
+        """One point: medians of the rounds."""
+        rounds = []
+        for _ in range(self.rounds):
+            before = waiting.answers() if waiting else 0
+            found = wrk(peer, target, self.seconds, connections, script, args)
+            beside = waiting.answers() - before if waiting else 0
+            found["beside_rps"] = beside / self.seconds
+            found["cpu_us"] = found["cpu_s"] * 1e6 / max(found["requests"] + beside, 1)
+            rounds.append(found)
+        point = {f: statistics.median(r[f] for r in rounds) for f in ("cpu_us", "rps", "p50_us", "p99_us", "beside_rps")}
+        point |= {"series": series, "x": x, "errors": sum(r["errors"] for r in rounds)} | more
+        self.points.append(point)
+        text = f"{series:26}{x:>7}{point['cpu_us']:9.1f} us{point['rps']:10.0f} r/s  p99 {point['p99_us']:8.0f} us"
+        text += f"  {point['beside_rps']:.0f} r/s of those that wait" if waiting else ""
+        text += f"  {point['bytes_each']} bytes each" if "bytes_each" in point else ""
+        print(text + (f"  {point['errors']} errors" if point["errors"] else ""), flush=True)
 
+    def idle(self):
+        for count in (0, 1, 10, 100, 1000, self.many):
+            peer = self.start(self.meta)
+            with crowd.idle(peer, count) as grown:
+                more = {"rss_kb": peer.memory("VmRSS")} | ({"bytes_each": grown * 1024 // count} if count > 10 else {})
+                self.measure("idle connections", count, peer, **more)
+            self.peers.end(peer)
 
-def open_many(peer, count, request=b""):
-    sockets = []
-    for _ in range(count):
-        s = socket.create_connection(("127.0.0.1", peer.port))
-        s.sendall(request)
-        sockets.append(s)
-    return sockets
+    def active(self):
+        peer = self.start(self.meta)
+        for count in (1, 10, 32, 100, 1000, self.many):
+            self.measure("active connections", count, peer, connections=count)
+        self.peers.end(peer)
 
+    def waiting(self, series, milliseconds):
+        slow = crowd.Slow(self.peers, milliseconds)
+        for count in (0, 1, 10, 100, 1000, self.many):
+            directory = f"waiting-{milliseconds}-{count}"
+            peer = self.start(f"embedded\nsync = none\ndirectory = {directory}", extra=slow.route)
+            if count == 0:
+                self.measure(series, 0, peer)
+            else:
+                waiting = crowd.Waiting(peer, count)
+                more = {"bytes_each": waiting.grown * 1024 // count} if count > 10 else {}
+                self.measure(series, count, peer, waiting=waiting, **more)
+                waiting.close()
+            self.peers.end(peer)
 
-def idle(peers, store):
-    """Kept-alive connections that have had an answer each and are silent, beside 32 that work."""
-    for count in (0, 100, 1000, 10000):
-        peer = peers.kvgate("idle", store)
-        put(peer)
-        before = peer.memory("VmRSS")
-        sockets = open_many(peer, count, b"GET /k HTTP/1.1\r\nHost: x\r\n\r\n")
-        for s in sockets:
-            s.recv(1000)
-        grown = peer.memory("VmRSS") - before
-        more = {"bytes_each": grown * 1024 // count, "grown_KB": grown} if count else {}
-        note("idle connections", count, rounds(peer), **more)
-        for s in sockets:
-            s.close()
+    def held(self):
+        self.waiting("waiting held", 600000)
 
+    def a_while(self):
+        self.waiting("waiting 100 ms", 100)
 
-def active(peers, store):
-    peer = peers.kvgate("active", store)
-    put(peer)
-    for count in (1, 10, 100, 1000, 10000):
-        note("active connections", count, rounds(peer, connections=count))
+    def workers(self):
+        for count in (1, 2, 3, 4):
+            peer = self.start(self.meta, workers=count)
+            self.measure("workers", count, peer, connections=64)
+            self.peers.end(peer)
 
+    def servers(self):
+        """The keys of Zipf's law over more and more memcached."""
+        addresses = [f"127.0.0.1:{self.peers.memcached('-m', '8')}" for _ in range(64)]
+        for count in (1, 2, 4, 8, 16, 32, 64):
+            # a line of the settings has its limit
+            lines = "\n".join("servers = " + " ".join(addresses[i : min(i + 8, count)]) for i in range(0, count, 8))
+            peer = self.start(f"memcached\n{lines}\ndialect = meta")
+            http_set(peer.port, "/", [(f"zipf{i}", 100) for i in range(1, KEYS + 1)])
+            script = ["-s", os.path.join(HERE, "zipf.lua")]
+            self.measure("servers", count, peer, connections=64, target="/", script=script, args=["/", "/"])
+            self.peers.end(peer)
 
-def waiting(peers, store):
-    """Requests that wait for a store which takes 100 ms, asked again and again, beside GETs of another store."""
-    slow = free_port()
-    process = peers.start(slow, sys.executable, os.path.join(HERE, "slow_store.py"), str(slow), "100")
-    extra = f"\n[store slow]\ntype = memcached\ndialect = text\nservers = 127.0.0.1:{slow}\nop_timeout = 10s\nops_max = 100000\n[route /slow/]\nstore = slow\n"
-    for count in (0, 1, 100, 1000, 10000):
-        peer = peers.kvgate("waiting", store, extra=extra)
-        put(peer)
-        before = peer.memory("VmRSS")
-        waiter = os.fork() if count else 0
-        if count and waiter == 0:
-            keep_waiting(peer, count)
-        time.sleep(1.5 if count else 0)
-        grown = peer.memory("VmRSS") - before
-        more = {"bytes_each": grown * 1024 // count} if count else {}
-        note("waiting requests", count, rounds(peer), **more)
-        if count:
-            os.kill(waiter, 9)
-            os.waitpid(waiter, 0)
-    process.terminate()
+    def value(self, series, x, field):
+        return next((p.get(field) for p in self.points if (p["series"], p["x"]) == (series, x)), None)
 
+    def targets(self):
+        idle = self.value("idle connections", self.many, "rss_kb")
+        rows = [(f"MB with {self.many} idle connections", "<=", 40, [idle and idle / 1024])]
+        for series in ("waiting held", "waiting 100 ms"):
+            before, beside = self.value(series, 0, "rps"), self.value(series, self.many, "rps")
+            name = f"GETs beside {self.many} {series}: share of their speed"
+            rows.append((name, ">=", 0.5, [before and beside and beside / before]))
+        return target_table(rows)
 
-def keep_waiting(peer, count):
-    """COUNT connections with a request under way all the time; never returns."""
-    request = lambda i: b"GET /slow/%d HTTP/1.1\r\nHost: x\r\n\r\n" % i
-    selector = selectors.EpollSelector()
-    for i, s in enumerate(open_many(peer, count)):
-        selector.register(s, selectors.EVENT_READ, i)
-        s.sendall(request(i))
-    while True:
-        for key, _ in selector.select():
-            if not key.fileobj.recv(4000):
-                os._exit(1)
-            key.fileobj.sendall(request(key.data))
+    def write(self, directory):
+        with open(os.path.join(directory, "scaling.csv"), "w", newline="") as f:
+            out = csv.DictWriter(f, FIELDS)
+            out.writeheader()
+            out.writerows(self.points)
+        self.picture(directory, "scaling", "cpu_us", "CPU microseconds a request", "set yrange [0:]")
+        self.picture(directory, "scaling-memory", "bytes_each", "resident bytes of each", "set yrange [0:]")
 
-
-def workers(peers, store):
-    for count in (1, 2, 4):
-        peer = peers.kvgate("workers", store, workers=count)
-        put(peer)
-        note("workers", count, rounds(peer, connections=64))
-
-
-def servers(peers):
-    """The keys of Zipf's law over more and more memcached."""
-    ports = [peers.memcached("-m", "8") for _ in range(64)]
-    for count in (1, 4, 16, 64):
-        addresses = " ".join(f"127.0.0.1:{p}" for p in ports[:count])
-        # a line of the configuration has its limit
-        lines = "\n".join("servers = " + " ".join(addresses.split()[i : i + 8]) for i in range(0, count, 8))
-        peer = peers.kvgate("servers", f"memcached\n{lines}\ndialect = meta")
-        script = ["-s", os.path.join(HERE, "zipf.lua")]
-        note("servers", count, [wrk(peer, "/", SECONDS, 64, script, ["/", "/"]) for _ in range(ROUNDS)])
-
-
-def picture(directory):
-    with open(os.path.join(directory, "scaling.csv"), "w", newline="") as f:
-        out = csv.DictWriter(f, ["series", "x", "cpu_us", "rps", "p99_us", "bytes_each", "grown_KB"])
-        out.writeheader()
-        out.writerows(rows)
-    names = list(dict.fromkeys(r["series"] for r in rows))
-    plots = []
-    for name in names:
-        data = os.path.join(directory, f"scaling-{name.replace(' ', '-')}.dat")
-        with open(data, "w") as f:
-            f.writelines(f"{max(r['x'], 0.5)} {r['cpu_us']:.3f}\n" for r in rows if r["series"] == name)
-        plots.append(f"'{data}' using 1:2 with linespoints title '{name}'")
-    script = f"set terminal svg size 900,420 dynamic background '#ffffff'\nset output '{directory}/scaling.svg'\n"
-    script += "set logscale x\nset yrange [0:]\nset grid\nset key outside right\nset ylabel 'CPU microseconds a request'\nplot " + ", ".join(plots) + "\n"
-    subprocess.run(["gnuplot"], input=script, text=True, check=False)
+    def picture(self, directory, name, field, label, more):
+        plots = []
+        for series in dict.fromkeys(p["series"] for p in self.points if field in p):
+            data = os.path.join(directory, f"{name}-{series.replace(' ', '-')}.dat")
+            with open(data, "w") as f:
+                # none of it is drawn at a half: the axis is logarithmic
+                f.writelines(f"{p['x'] or 0.5} {p[field]:.3f}\n" for p in self.points if p["series"] == series and field in p)
+            plots.append(f"'{data}' using 1:2 with linespoints title '{series}'")
+        if plots:
+            draw(f"set terminal svg size 900,420 dynamic background '#ffffff'\nset output '{directory}/{name}.svg'\n"
+                 f"set logscale x\nset grid\nset key outside right\nset xlabel 'how many'\nset ylabel '{label}'\n{more}\n"
+                 f"plot {', '.join(plots)}\n")
 
 
 def main():
-    kvgate, directory = sys.argv[1:]
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard < 24000:
-        print(f"the limit of open files is {hard}: 10,000 connections may not fit")
+    kvgate, directory = [os.path.abspath(a) for a in sys.argv[1:]]
     os.makedirs(directory, exist_ok=True)
-    peers = Peers(os.path.abspath(kvgate), "")
+    rounds, seconds = int(os.environ.get("BENCH_ROUNDS", 3)), int(os.environ.get("BENCH_SECONDS", 2))
+    peers = Peers(kvgate)
     try:
-        store = f"memcached\nservers = 127.0.0.1:{peers.memcached()}\ndialect = meta"
-        idle(peers, store)
-        active(peers, store)
-        waiting(peers, store)
-        workers(peers, store)
-        servers(peers)
+        scaling = Scaling(peers, rounds, seconds)
+        series = {"idle": scaling.idle, "active": scaling.active, "held": scaling.held, "100ms": scaling.a_while,
+                  "workers": scaling.workers, "servers": scaling.servers}
+        for name in os.environ.get("BENCH_SERIES", " ".join(series)).split():
+            series[name]()
     finally:
         peers.close()
-    picture(directory)
+    scaling.write(directory)
+    print(scaling.targets())
 
 
 if __name__ == "__main__":
