@@ -11,8 +11,8 @@ a key that is not there.
 
 The peers: nginx tuned (memcached_pass for GET, memc for PUT; nginx.conf), kvgate in front of memcached (text and
 meta dialect) and with the embedded store (sync = none), each with two workers and some with one (kvgate.conf),
-and the floor, a bare epoll responder (floor.c). At 32 connections only: nginx as installed, nginx's memc for GET,
-webdis and redis. At 256 only: nginx with fewer kept connections to memcached than there are clients.
+and the floor, a bare epoll responder (floor.c) with one thread and with two. At 32 connections only: nginx as installed, nginx's memc for GET,
+webdis and redis, kvgate with a large connection_buffer. At 256 only: nginx with fewer kept connections to memcached than there are clients.
 
 Environment, each a list with blanks: BENCH_SIZES (bytes), BENCH_CONNECTIONS, BENCH_OPS (GET PUT MIX MISS),
 BENCH_PEERS (parts of peers' names; blanks in a name as _: "nginx_tuned meta floor"); numbers: BENCH_ROUNDS,
@@ -83,6 +83,7 @@ class Bench:
             ("nginx installed", lambda name: peers.nginx(name, "nginx-installed.conf", self.memcached)),
             ("nginx memc", lambda name: peers.nginx(name, "nginx.conf", self.memcached, get="/set/")),
             ("webdis, redis", lambda name: peers.webdis()),
+            ("kvgate meta, buffer 64 KB", lambda name: peers.kvgate(name, meta, server="connection_buffer = 64KB")),
         )
         self.at_256 = [] if quick else self.start(
             ("nginx tuned, pool of 64", lambda name: peers.nginx(name, "nginx.conf", self.memcached, pool=64)),
@@ -125,7 +126,8 @@ class Bench:
         if op == "PUT":
             peers = [p for p in peers if p.name != "nginx memc"]  # nginx tuned does just that
         if op != "MISS" and self.chosen("floor"):
-            peers.append(self.peers.floor(size if op == "GET" else 100 if op == "MIX" else 0))
+            bytes_ = size if op == "GET" else 100 if op == "MIX" else 0
+            peers += [self.peers.floor(bytes_)] + ([] if self.quick else [self.peers.floor(bytes_, 2)])
         return peers
 
     def measure(self, peer, op, size, connections, seconds):
@@ -171,13 +173,14 @@ def crowded(peers, store):
     """What 10,000 others cost: megabytes with that many idle connections, and the share of its speed that a kvgate
     keeps while that many requests wait."""
     count = crowd.room_for(CROWD)
-    peer = peers.kvgate("idle", store)
-    crowd.put(peer)
-    progress(f"{count} idle connections")
-    with crowd.idle(peer, count):
-        megabytes = peer.memory("VmRSS") / 1024
-    peers.end(peer)
-    shares = []
+    megabytes, shares = [], []
+    for buffer in ("16KB", "4KB"):
+        peer = peers.kvgate("idle", store, server=f"connection_buffer = {buffer}")
+        crowd.put(peer)
+        progress(f"{count} idle connections")
+        with crowd.idle(peer, count):
+            megabytes.append(peer.memory("VmRSS") / 1024)
+        peers.end(peer)
     slow = crowd.Slow(peers, 600000)
     for round_ in range(3):
         progress(f"{count} waiting requests, round {round_ + 1}")
@@ -189,7 +192,7 @@ def crowded(peers, store):
         waiting.close()
         peers.end(peer)
     progress("")
-    return {"idle_mb": megabytes, "waiting_share": statistics.median(shares)}
+    return {"idle_mb": megabytes[0], "idle_small_mb": megabytes[1], "waiting_share": statistics.median(shares)}
 
 
 def main():
@@ -214,6 +217,8 @@ def main():
     write_csv(os.path.join(directory, "bench-quick.csv" if quick else "bench.csv"), figures.rows)
     print(figures.table())
     print("\n" + figures.targets(others))
+    with open(os.path.join(directory, "bench-quick.md" if quick else "bench.md"), "w") as f:
+        f.write(figures.markdown())
     figures.pictures(directory, "quick-" if quick else "")
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 FIELDS = ["op", "size", "connections", "peer", "round", "rps", "cpu_us", "p50_us", "p99_us", "max_us",
           "peak_kb", "errors"]
-TUNED, FLOOR, SMALL_POOL = "nginx tuned", "floor", "nginx tuned, pool of 64"
+TUNED, FLOOR, FLOOR_2, SMALL_POOL = "nginx tuned", "floor", "floor, 2 threads", "nginx tuned, pool of 64"
 WORKERS = ("", ", 1 worker")  # what is after a kvgate's name
 
 
@@ -64,9 +64,11 @@ class Figures:
         wanted = [
             ("GET 100 B, " + at_32 + "r/s of nginx tuned", ("GET", 100, 32), meta, TUNED, "rps", ">=", 1.7),
             ("   CPU of the floor", ("GET", 100, 32), meta, FLOOR, "cpu_us", "<=", 1.5),
+            ("   CPU of a floor with two threads", ("GET", 100, 32), meta, FLOOR_2, "cpu_us", "<=", 1.5),
             ("GET 100 B, 256 connections: r/s of nginx tuned", ("GET", 100, 256), meta, TUNED, "rps", ">=", 2.7),
             ("   r/s of nginx tuned, but with a pool of 64", ("GET", 100, 256), meta, SMALL_POOL, "rps", ">=", 2.7),
             ("   CPU of the floor", ("GET", 100, 256), meta, FLOOR, "cpu_us", "<=", 1.35),
+            ("   CPU of a floor with two threads", ("GET", 100, 256), meta, FLOOR_2, "cpu_us", "<=", 1.35),
             ("PUT 100 B, " + at_32 + "r/s of nginx tuned", ("PUT", 100, 32), meta, TUNED, "rps", ">=", 1.5),
             ("PUT 4 KB, " + at_32 + "r/s of nginx tuned", ("PUT", 4096, 32), meta, TUNED, "rps", ">=", 1.5),
             ("GET 300 KB, " + at_32 + "r/s of nginx tuned", ("GET", 307200, 32), meta, TUNED, "rps", ">=", 1.0),
@@ -74,18 +76,52 @@ class Figures:
             ("PUT 300 KB, " + at_32 + "r/s of nginx tuned", ("PUT", 307200, 32), meta, TUNED, "rps", ">=", 1.0),
             ("   r/s of nginx as installed", ("PUT", 307200, 32), meta, "nginx installed", "rps", ">=", 2.0),
             ("GET 100 B embedded, " + at_32 + "CPU of the floor", ("GET", 100, 32), embedded, FLOOR, "cpu_us", "<=", 1.3),
+            ("   CPU of a floor with two threads", ("GET", 100, 32), embedded, FLOOR_2, "cpu_us", "<=", 1.3),
         ]
         rows = []
         for name, cell, peer, other, field, sign, goal in wanted:
-            rows.append((name, sign, goal, [self.ratio(cell, peer + more, other, field) for more in WORKERS]))
+            workers = WORKERS[:1] if other == FLOOR_2 else WORKERS
+            rows.append((name, sign, goal, [self.ratio(cell, peer + more, other, field) for more in workers]))
         for op, number in (("set", 0), ("get", 1)):
             alone = [others.get("alone", {}).get(meta + more) for more in WORKERS]
             for index, what, goal in ((0, "median", 1), (1, "maximum", 5)):
                 seen = [a and a[number][index] for a in alone]
                 rows.append((f"{op} of 300 KB, one connection alone: {what}, ms", "<", goal, seen))
         rows.append(("MB with 10,000 idle connections", "<=", 40, [others.get("idle_mb")]))
+        rows.append(("   with connection_buffer = 4KB", "<=", 40, [others.get("idle_small_mb")]))
         rows.append(("GETs beside 10,000 waiting: share of their speed", ">=", 0.5, [others.get("waiting_share")]))
         return target_table(rows)
+
+    def markdown(self):
+        """The table and the picture of the README."""
+        kv, one = "kvgate meta", "kvgate meta, 1 worker"
+        lines = ["| | conns | nginx tuned, r/s | kvgate meta | of nginx | 1 worker | CPU of nginx | 1 worker | CPU of the floor | 1 worker | p99 ms, nginx / kvgate |",
+                 "|" + " --- |" * 11]
+        text = lambda value, digits=2: "-" if value is None else f"{value:.{digits}f}"
+        ms = lambda value: "-" if value is None else f"{value / 1000:.1f}"
+        for cell in self.cells:
+            if cell[2] == 1 and cell[1] not in (100, 307200):
+                continue
+            columns = [f"{cell[0]} {size_name(cell[1])}".rstrip(), str(cell[2])]
+            columns += [text(self.median(cell, peer, "rps"), 0) for peer in (TUNED, kv)]
+            for other, field in ((TUNED, "rps"), (TUNED, "cpu_us"), (FLOOR, "cpu_us")):
+                columns += [text(self.ratio(cell, peer, other, field)) for peer in (kv, one)]
+            columns.append(" / ".join(ms(self.median(cell, peer, "p99_us")) for peer in (TUNED, kv)))
+            lines.append("| " + " | ".join(columns) + " |")
+        return "\n".join(lines) + "\n\n```\n" + self.bars(32, kv, one) + "\n```\n"
+
+    def bars(self, connections, *peers):
+        """Requests a second, as a picture of text: nginx tuned has 20 marks."""
+        lines = [f"requests a second, {connections} connections   nginx tuned = {'#' * 20}"]
+        for cell in self.cells:
+            if cell[2] != connections or cell[0] not in ("GET", "PUT"):
+                continue
+            for peer, label in zip(peers, ("kvgate", "1 worker")):
+                ratio = self.ratio(cell, peer, TUNED, "rps")
+                if ratio is not None:
+                    name = f"{cell[0]} {size_name(cell[1])}" if peer == peers[0] else ""
+                    lines.append(f"{name:11} {label:9} {'#' * round(ratio * 20)} {ratio:.2f}")
+        return "\n".join(lines)
 
     def pictures(self, directory, prefix):
         for field, name, title in (("rps", "requests", "requests per second"), ("cpu_us", "cpu", "CPU microseconds a request")):

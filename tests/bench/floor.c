@@ -4,11 +4,12 @@
  * its Content-Length, looks at nothing else, and answers the same bytes. What others cost above
  * it is what they do.
  *
- *     floor PORT BYTES-OF-BODY
+ *     floor PORT BYTES-OF-BODY [THREADS]
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,16 @@
 #include <unistd.h>
 
 #define FDS_MAX 65536
+#define IN_MAX  (1 << 20)
 
-static char in[1 << 20];
+static uint16_t port;
+static char *answer;
+static size_t answer_len;
 static size_t left[FDS_MAX]; /* bytes of the request that are still to come, by fd */
 
 /* What follows in other reads of a request whose first N bytes are in IN. */
 static size_t
-rest_of_request(size_t n)
+rest_of_request(const char *in, size_t n)
 {
     const char *end = memmem(in, n, "\r\n\r\n", 4), *length;
 
@@ -35,9 +39,9 @@ rest_of_request(size_t n)
 }
 
 static void
-serve(int fd, const char *answer, size_t answer_len)
+serve(int fd, char *in)
 {
-    ssize_t n = recv(fd, in, sizeof(in) - 1, MSG_DONTWAIT);
+    ssize_t n = recv(fd, in, IN_MAX - 1, MSG_DONTWAIT);
 
     if (n == 0) {
         close(fd);
@@ -46,7 +50,7 @@ serve(int fd, const char *answer, size_t answer_len)
         return;
     }
     in[n] = '\0';
-    left[fd] = left[fd] > 0 ? left[fd] - (size_t)n : rest_of_request((size_t)n);
+    left[fd] = left[fd] > 0 ? left[fd] - (size_t)n : rest_of_request(in, (size_t)n);
     for (size_t sent = 0; left[fd] == 0 && sent < answer_len;) {
         ssize_t out = send(fd, answer + sent, answer_len - sent, MSG_NOSIGNAL);
         if (out < 0) {
@@ -57,31 +61,28 @@ serve(int fd, const char *answer, size_t answer_len)
     }
 }
 
-int
-main(int argc, char **argv)
+/* A thread: its own listening socket on the port, its own epoll. */
+static void *
+run(void *arg)
 {
-    size_t body = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, head;
-    struct sockaddr_in address = { .sin_family = AF_INET };
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
     int listener = socket(AF_INET, SOCK_STREAM, 0), epoll = epoll_create1(0), on = 1;
     struct epoll_event events[256], event = { .events = EPOLLIN, .data.fd = listener };
-    char *answer = calloc(1, body + 200);
+    char *in = malloc(IN_MAX);
 
-    address.sin_port = htons((uint16_t)(argc > 1 ? atoi(argv[1]) : 0));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    head = (size_t)sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", body);
-    memset(answer + head, 'v', body);
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    if (in == NULL || bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
         listen(listener, 4096) < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) < 0) {
         perror("floor");
-        return 1;
+        exit(1);
     }
     for (;;) {
         int count = epoll_wait(epoll, events, 256, -1);
         for (int i = 0; i < count; i++) {
             int fd = events[i].data.fd;
             if (fd != listener) {
-                serve(fd, answer, head + body);
+                serve(fd, in);
                 continue;
             }
             fd = accept(listener, NULL, NULL);
@@ -93,4 +94,22 @@ main(int argc, char **argv)
             }
         }
     }
+    return arg;
+}
+
+int
+main(int argc, char **argv)
+{
+    size_t body = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, head;
+    pthread_t thread;
+
+    port = (uint16_t)(argc > 1 ? atoi(argv[1]) : 0);
+    answer = calloc(1, body + 200);
+    head = (size_t)sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", body);
+    memset(answer + head, 'v', body);
+    answer_len = head + body;
+    for (int i = 1; i < (argc > 3 ? atoi(argv[3]) : 1); i++) {
+        pthread_create(&thread, NULL, run, NULL);
+    }
+    run(NULL);
 }

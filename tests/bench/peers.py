@@ -133,11 +133,12 @@ class Peers:
         path, text = self.fill_in(conf, DIR=self.dir, PORT=port, MEMCACHED=memcached, POOL=pool)
         return self.run(name, port, ["nginx", "-c", path, "-e", os.path.join(self.dir, "nginx.err")], text, **prefixes)
 
-    def kvgate(self, name, store, workers=2, extra=""):
-        """STORE is the type and, in lines of their own, the directives of the store of all keys."""
+    def kvgate(self, name, store, workers=2, extra="", server=""):
+        """STORE is the type and, in lines of their own, the directives of the store of all keys; SERVER a directive of
+        the server."""
         port = free_port()
         kind, *directives = store.split("\n")
-        words = {"PORT": port, "WORKERS": workers, "TYPE": kind, "STORE": "\n".join(directives), "EXTRA": extra}
+        words = {"PORT": port, "WORKERS": workers, "TYPE": kind, "STORE": "\n".join(directives), "EXTRA": extra, "SERVER": server}
         path, text = self.fill_in("kvgate.conf", **words)
         prime = "/get/" if kind == "embedded" else None
         return self.run(name, port, [self.kvgate_path, "-c", path], text, prime=prime)
@@ -149,12 +150,13 @@ class Peers:
         path, text = self.fill_in("webdis.json", REDIS=redis, PORT=port, DIR=self.dir)
         return self.run("webdis, redis", port, ["webdis", path], text, get="/GET/", put="/SET/", prime="/SET/")
 
-    def floor(self, size):
+    def floor(self, size, threads=1):
         """The bare responder whose answers have SIZE bytes."""
-        if size not in self.floors:
-            port = free_port()
-            self.floors[size] = self.run("floor", port, [self.floor_path, str(port), str(size)])
-        return self.floors[size]
+        if (size, threads) not in self.floors:
+            port, name = free_port(), "floor" if threads == 1 else f"floor, {threads} threads"
+            argv = [self.floor_path, str(port), str(size), str(threads)]
+            self.floors[size, threads] = self.run(name, port, argv)
+        return self.floors[size, threads]
 
     def describe(self):
         """A paragraph for each server: its command and what its settings say, without comments and paths."""
