@@ -110,7 +110,7 @@ static const struct config_directive directives[] = {
     TEXT("dialect", STORE, word, config_store, dialect, dialect_words, MEMCACHED, "auto"),
     NUMBER("lanes", STORE, count, config_store, lanes, 1, 64, MEMCACHED, "8"),
     NUMBER("ops_max", STORE, count, config_store, ops_max, 1, 1000000, MEMCACHED, "10000"),
-    NUMBER("bytes_max", STORE, size, config_store, bytes_max, MB, 1024 * GB, MEMCACHED, "64MB"),
+    NUMBER("bytes_max", STORE, size, config_store, bytes_max, MB, 1024 * GB, MEMCACHED, "128MB"),
     NUMBER("item_max", STORE, size, config_store, item_max, KB, GB, MEMCACHED, "1MB"),
     NUMBER("connect_timeout", STORE, ms, config_store, connect_timeout_ms,
            1, MINUTE, MEMCACHED, "250ms"),

@@ -52,7 +52,7 @@ check_memcached_defaults(const struct config_store *s)
     assert_int_equal(s->dialect, CONFIG_DIALECT_AUTO);
     assert_int_equal(s->lanes, 8);
     assert_int_equal(s->ops_max, 10000);
-    assert_int_equal(s->bytes_max, 67108864);
+    assert_int_equal(s->bytes_max, 134217728);
     assert_int_equal(s->item_max, 1048576);
     assert_int_equal(s->on_failure, CONFIG_FAIL);
     assert_string_equal(s->username, "");
