@@ -84,6 +84,15 @@ struct request *request_begin(struct request_context *context, const struct requ
  */
 bool request_body(struct request *request, const char *data, size_t len);
 
+/*
+ * Where the next bytes of the body belong, and in LEN how many are still to come, for who can put them there without a
+ * copy. NULL and 0: how many is not known, or none are wanted; request_body takes what comes.
+ */
+char *request_body_space(const struct request *request, size_t *len);
+
+/* LEN bytes were put there. */
+void request_body_placed(struct request *request, size_t len);
+
 /* The body is complete: the op goes to its store. Call it once, also for a request without a body.
  */
 void request_end(struct request *request);

@@ -112,8 +112,16 @@ begin(struct connection *c, const char *method, const char *version)
 static enum MHD_Result
 take_body(struct connection *c, const char *data, size_t len)
 {
+    size_t placed = upload_take(c, len);
+
     connection_touch(c);
-    if (len == 0 || request_body(c->request, data, len)) {
+    data += placed;
+    len -= placed;
+    if (len == 0) {
+        return MHD_YES;
+    }
+    if (request_body(c->request, data, len)) {
+        upload_begin(c);
         return MHD_YES;
     }
     c->swallowed += len;
@@ -212,6 +220,7 @@ on_completed(void *cls, struct MHD_Connection *mhd, void **request_cls,
         return;
     }
     assert(!c->is_suspended);
+    upload_end(c);
     if (c->request != NULL) {
         request_release(c->request);
         c->request = NULL;
@@ -312,7 +321,7 @@ http_epoll_fd(const struct http *http)
 void
 http_run(struct http *http)
 {
-    MHD_run(http->daemon);
+    uploads_run(http);
     http_replies_forget(&http->replies);
 }
 
@@ -442,5 +451,6 @@ http_destroy(struct http *http)
     }
     http_replies_deinit(&http->replies);
     MHD_stop_daemon(http->daemon);
+    uploads_deinit(&http->uploads);
     free(http);
 }

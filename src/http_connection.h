@@ -21,6 +21,19 @@ struct connection_list {
     size_t count;                         /* connections on it */
 };
 
+/* A large body on its way: see http_upload.c. */
+struct upload {
+    bool is_direct; /* it goes straight into the request's body */
+    size_t ahead;   /* bytes that are there and that libmicrohttpd does not count yet */
+    size_t told;    /* bytes that it counts and has not handed to upload_take yet */
+};
+
+/* Connections with a direct upload, by descriptor. */
+struct uploads {
+    struct connection **by_fd; /* (owned, of refs) NULL where there is none */
+    size_t cap;                /* descriptors that it has room for */
+};
+
 struct connection {
     struct watch hangup;             /* the same socket: tells that the client will send no more */
     struct http *http;               /* (ref) */
@@ -39,6 +52,7 @@ struct connection {
     bool hung_up;            /* the client sends nothing more */
     bool is_suspended;       /* libmicrohttpd leaves it alone until its request is done */
     bool linger;             /* close it slowly: its client may still be writing */
+    struct upload upload;    /* of the request under way */
     size_t swallowed;        /* bytes of body that came after a refusal */
     char *target;            /* the request target, as it came (owned) */
     size_t target_len;       /* bytes */
@@ -57,6 +71,7 @@ struct http {
     struct connection_list receiving; /* a request has begun and not ended */
     struct connection_list answering; /* a request is complete, its answer not yet sent */
     struct connection *touched;       /* (ref) those that received something in this turn */
+    struct uploads uploads;           /* large bodies that come straight from their sockets */
     struct http_replies replies;      /* responses that are used again */
 };
 
@@ -91,6 +106,21 @@ void connection_suspend(struct connection *c);
 
 /* Resumes C now, if it is suspended. */
 void connection_resume(struct connection *c);
+
+/* MHD_run, with uploads that come straight from their sockets. */
+void uploads_run(struct http *http);
+
+/* What no connection uses any more. */
+void uploads_deinit(struct uploads *uploads);
+
+/* From now on the rest of C's body, if it is large, goes straight where it belongs. Memory of libmicrohttpd's must hold none of it. */
+void upload_begin(struct connection *c);
+
+/* C has no upload any more: its request is over. */
+void upload_end(struct connection *c);
+
+/* Of LEN bytes that libmicrohttpd hands over, how many at their beginning are in the request's body already. */
+size_t upload_take(struct connection *c, size_t len);
 
 /* Keeps a copy of the request target: libmicrohttpd cuts its own up. False: no memory. */
 bool connection_keep_target(struct connection *c, const char *uri);

@@ -49,6 +49,7 @@ get_spare(struct request_context *context)
     request->was_joining = false;
     request->mget = NULL;
     request->body = NULL;
+    request->has_length = false;
     request->body_max = 0;
     request->counted = 0;
     request->store = 0;
@@ -153,6 +154,7 @@ request_begin(struct request_context *context, const struct request_head *head)
             refusal = REPLY_OVERLOADED;
         } else {
             request->counted = head->content_length;
+            request->has_length = true;
             request->body = buffer_create(head->content_length);
             refusal = request->body == NULL ? REPLY_INTERNAL : REPLY_ID_COUNT;
         }
@@ -216,6 +218,26 @@ request_body(struct request *request, const char *data, size_t len)
         request->body->len += len;
     }
     return true;
+}
+
+char *
+request_body_space(const struct request *request, size_t *len)
+{
+    struct buffer *body = request->body;
+
+    *len = 0;
+    if (request->state != REQUEST_BODY || body == NULL || !request->has_length) {
+        return NULL;
+    }
+    *len = body->cap - body->len;
+    return body->data + body->len;
+}
+
+void
+request_body_placed(struct request *request, size_t len)
+{
+    assert(len <= request->body->cap - request->body->len);
+    request->body->len += len;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */

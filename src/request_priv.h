@@ -39,6 +39,7 @@ struct request {
     struct conditions conditions;
     struct mget *mget;   /* FOR_MGET: the keys (owned); NULL before the body is in */
     struct buffer *body; /* what was received (owned); NULL: nothing yet */
+    bool has_length;     /* its length was told: there is room for all of it */
     size_t body_max;     /* bytes that are taken */
     size_t counted;      /* bytes taken from the quota */
     bool drop_body;      /* the body means nothing to this method */
