@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Less to come than this is not worth another system call at the end. */
-#define UPLOAD_MIN (32 * 1024)
+/* Less to come than what libmicrohttpd reads at once by default is not worth a system call more, at its end. */
+#define UPLOAD_MIN (8 * 1024)
 
 /* What one connection may take in one call, so that the others have their turn: some 50 us. */
 #define UPLOAD_READ_MAX (512 * 1024)

@@ -80,8 +80,8 @@ send_pieces(struct http_client *c, const char *data, size_t len, size_t piece)
 }
 
 /* Around what libmicrohttpd reads at once, around what is read straight, and the value of the classic accident. */
-static const size_t sizes[] = { 8191,  8192,  8193,  32768,  40000,  40959,  40960,    40961,
-                                49152, 65535, 65536, 131072, 262144, 307200, VALUE_MAX };
+static const size_t sizes[] = { 8191,  8192,  8193,  16000,  16384,  16385,  24576,    32768,
+                                40960, 65535, 65536, 131072, 262144, 307200, VALUE_MAX };
 
 static void
 test_sizes_in_pieces(void **state)
