@@ -60,11 +60,11 @@ reserve(struct uploads *uploads, int fd)
     while (cap < need) {
         cap *= 2;
     }
-    grown = realloc(uploads->by_fd, cap * sizeof(*grown));
+    grown = realloc(uploads->by_fd, cap * sizeof(struct connection *));
     if (grown == NULL) {
         return false;
     }
-    memset(grown + uploads->cap, 0, (cap - uploads->cap) * sizeof(*grown));
+    memset(grown + uploads->cap, 0, (cap - uploads->cap) * sizeof(struct connection *));
     uploads->by_fd = grown;
     uploads->cap = cap;
     return true;

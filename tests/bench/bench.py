@@ -11,8 +11,8 @@ a key that is not there.
 
 The peers: nginx tuned (memcached_pass for GET, memc for PUT; nginx.conf), kvgate in front of memcached (text and
 meta dialect) and with the embedded store (sync = none), each with two workers and some with one (kvgate.conf),
-and the floor, a bare epoll responder (floor.c) with one thread and with two. At 32 connections only: nginx as installed, nginx's memc for GET,
-webdis and redis, kvgate with a large connection_buffer. At 256 only: nginx with fewer kept connections to memcached than there are clients.
+and the floor, a bare epoll responder (floor.c) with one thread and with two. At 32 connections only: nginx as installed, nginx's
+memc for GET, webdis and redis. At 256 only: nginx with fewer kept connections to memcached than there are clients.
 
 Environment, each a list with blanks: BENCH_SIZES (bytes), BENCH_CONNECTIONS, BENCH_OPS (GET PUT MIX MISS),
 BENCH_PEERS (parts of peers' names; blanks in a name as _: "nginx_tuned meta floor"); numbers: BENCH_ROUNDS,
@@ -83,7 +83,6 @@ class Bench:
             ("nginx installed", lambda name: peers.nginx(name, "nginx-installed.conf", self.memcached)),
             ("nginx memc", lambda name: peers.nginx(name, "nginx.conf", self.memcached, get="/set/")),
             ("webdis, redis", lambda name: peers.webdis()),
-            ("kvgate meta, buffer 64 KB", lambda name: peers.kvgate(name, meta, server="connection_buffer = 64KB")),
         )
         self.at_256 = [] if quick else self.start(
             ("nginx tuned, pool of 64", lambda name: peers.nginx(name, "nginx.conf", self.memcached, pool=64)),
