@@ -110,10 +110,13 @@ void connection_resume(struct connection *c);
 /* MHD_run, with uploads that come straight from their sockets. */
 void uploads_run(struct http *http);
 
-/* What no connection uses any more. */
+/* Frees the table. No connection has an upload any more. */
 void uploads_deinit(struct uploads *uploads);
 
-/* From now on the rest of C's body, if it is large, goes straight where it belongs. Memory of libmicrohttpd's must hold none of it. */
+/*
+ * From now on the rest of C's body, if it is large, goes straight where it belongs. None of it may be in libmicrohttpd's
+ * memory: call it when what that handed over has been taken.
+ */
 void upload_begin(struct connection *c);
 
 /* C has no upload any more: its request is over. */

@@ -51,9 +51,9 @@ teardown(void **state)
 
 /* A whole PUT in memory of its own. */
 struct text {
-    char *data; /* (owned) */
-    size_t len; /* bytes */
-    size_t head_len;
+    char *data;      /* (owned) */
+    size_t len;      /* bytes */
+    size_t head_len; /* bytes of them before the body */
 };
 
 static struct text
@@ -138,7 +138,7 @@ struct sending {
     const char *data;           /* (ref) */
     size_t len;                 /* bytes */
     size_t piece;               /* bytes of each write */
-    bool ok;
+    bool ok;                    /* all was sent */
 };
 
 /* For more than the sockets hold: the test reads meanwhile. */
